@@ -1,0 +1,256 @@
+//! `block`: pure block mapping.
+//!
+//! **Paper.** Ban, US patent 5,404,485 (1995), as described in HAT section II.B.2 and LAST++ section 2.1 and
+//! Table II. The lower end of every comparison.
+//!
+//! **RAM state.** One entry a logical block: its physical block. A page keeps its offset. One bit a
+//! page says whether it is live (it could be read from the OOBs).
+//!
+//! **Flash state.** Data blocks only. OOB: LPN, sequence number, role data, and a tag that is 1 on every
+//! page of a rebuild but its last.
+//!
+//! **How it writes, reads, reclaims.** A request is cut at borders of logical blocks. A part whose offsets
+//! are all erased (and, under ascending order, lie above everything programmed) is programmed in place. Any
+//! other part rebuilds the block once: the part's pages and the valid rest go to a free block, the old one
+//! is erased. Nothing else ever erases. A read is one page read.
+//!
+//! **Recovery.** One OOB read a block finds its logical block; of two claimants the younger is complete
+//! if its highest page has the tag clear, else it is erased.
+//!
+//! **Deviations and why.** The papers speak of single pages; a part of a request costs at most one rebuild
+//! here, whatever its length, because a controller has the whole request in its buffer. A trimmed offset
+//! stays programmed, so writing it again rebuilds the block.
+
+use crate::address::{Lpn, Pbn};
+use crate::flash::{Cause, Flash, Oob, Role};
+use crate::ftl::{Ftl, Refusal, Run, Start};
+use crate::geometry::{Geometry, Space};
+use crate::options::NoOptions;
+use crate::parts::hybrid::programmable;
+use crate::parts::pool::Pool;
+use crate::report::{SchemeCounters, Table, bits_for};
+
+/// Tag of an OOB: further pages of the same rebuild follow.
+const MORE: u32 = 1;
+
+/// One instance of block mapping.
+#[derive(Debug)]
+pub struct Block {
+    space: Space,
+    data: Vec<Pbn>,
+    /// One bit a page: programmed, newest, not trimmed.
+    live: Vec<u64>,
+    pool: Pool,
+    rebuilds: u64,
+    rebuilds_without_copy: u64,
+}
+
+/// Offsets `from .. to` of logical block `l`, and the slot of the first.
+struct Part {
+    l: u32,
+    from: u32,
+    to: u32,
+    first_page_of_run: u32,
+}
+
+impl Block {
+    fn is_live(&self, lpn: Lpn) -> bool {
+        self.live[lpn.index() / 64] >> (lpn.index() % 64) & 1 == 1
+    }
+
+    fn set_live(&mut self, lpn: Lpn, live: bool) {
+        let (word, bit) = (lpn.index() / 64, lpn.index() % 64);
+        self.live[word] = self.live[word] & !(1 << bit) | u64::from(live) << bit;
+    }
+
+    fn parts(&self, run: &Run) -> impl Iterator<Item = Part> + use<> {
+        let by_pages = self.space.geometry.by_pages();
+        let (first, end) = (run.first.0, run.first.0 + run.pages);
+        let mut at = first;
+        std::iter::from_fn(move || {
+            if at == end {
+                return None;
+            }
+            let (l, from) = by_pages.div_rem(at);
+            let to = by_pages.get().min(from + (end - at));
+            let part = Part {
+                l,
+                from,
+                to,
+                first_page_of_run: at - first,
+            };
+            at += to - from;
+            Some(part)
+        })
+    }
+
+    fn write_in_place<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        run: &Run,
+        part: &Part,
+    ) -> Result<(), F::Error> {
+        for o in part.from..part.to {
+            let (lpn, slot) = run.page(part.first_page_of_run + o - part.from);
+            let to = self.space.geometry.ppn(self.data[part.l as usize], o);
+            let oob = Oob::new(self.space.device_lpn(lpn), Role::Data);
+            flash.host_program(slot, to, oob, F::Token::default())?;
+            self.set_live(lpn, true);
+        }
+        Ok(())
+    }
+
+    /// The part's pages and the valid rest of the logical block into a fresh block.
+    fn rebuild<F: Flash>(&mut self, flash: &mut F, run: &Run, part: &Part) -> Result<(), F::Error> {
+        let pages = self.space.geometry.pages_per_block;
+        let (old, fresh) = (self.data[part.l as usize], self.pool.take());
+        let mine = |o: u32| (part.from..part.to).contains(&o);
+        let last = (0..pages)
+            .rev()
+            .find(|&o| mine(o) || self.is_live(Lpn(part.l * pages + o)));
+        let mut copies = 0;
+        for o in 0..pages {
+            let lpn = Lpn(part.l * pages + o);
+            let tag = if Some(o) == last { 0 } else { MORE };
+            let oob = Oob {
+                lpn: self.space.device_lpn(lpn),
+                role: Role::Data,
+                tag,
+            };
+            let to = self.space.geometry.ppn(fresh, o);
+            if mine(o) {
+                let (_, slot) = run.page(part.first_page_of_run + o - part.from);
+                flash.host_program(slot, to, oob, F::Token::default())?;
+                self.set_live(lpn, true);
+            } else if self.is_live(lpn) {
+                let from = self.space.geometry.ppn(old, o);
+                flash.copy(from, to, oob, Cause::Gc, F::Token::default())?;
+                copies += 1;
+            }
+        }
+        flash.erase(old, Cause::Gc, F::Token::default())?;
+        self.pool.give(old);
+        self.data[part.l as usize] = fresh;
+        self.rebuilds += 1;
+        self.rebuilds_without_copy += u64::from(copies == 0);
+        Ok(())
+    }
+}
+
+impl Ftl for Block {
+    const KEY: &'static str = "block";
+    const TITLE: &'static str = "Block mapping";
+    const SUMMARY: &'static str = "one map entry a block; an overwrite copies the block";
+    const SOURCE: &'static str = "Ban 1995; HAT (MSST 2010) II.B.2";
+    type Options = NoOptions;
+
+    fn ram_bytes(geometry: &Geometry, _options: &NoOptions) -> u64 {
+        4 * u64::from(geometry.blocks() + geometry.logical_blocks())
+            + u64::from(geometry.logical_pages) / 8
+    }
+
+    fn tables(geometry: &Geometry, _options: &NoOptions) -> Vec<Table> {
+        let blocks = u64::from(geometry.logical_blocks());
+        vec![Table::sram("block map", blocks, bits_for(blocks))]
+    }
+
+    fn format<F: Flash>(
+        space: &Space,
+        _: &NoOptions,
+        start: Start,
+        flash: &mut F,
+    ) -> Result<Self, Refusal> {
+        let geometry = &space.geometry;
+        let (logical, pages) = (space.logical_blocks(), geometry.pages_per_block);
+        space.need_blocks(&[("data blocks", logical), ("merge reserve", 1)])?;
+        let first = geometry.pbn(space.first_die, 0).0;
+        let mut block = Self {
+            data: vec![Pbn::NONE; logical as usize],
+            live: vec![0; (space.logical_pages() as usize).div_ceil(64)],
+            pool: Pool::new(std::iter::empty(), geometry.blocks_per_die),
+            rebuilds: 0,
+            rebuilds_without_copy: 0,
+            space: space.clone(),
+        };
+        let mut used = 0;
+        if start == Start::Full {
+            used = logical;
+            for l in 0..logical {
+                block.data[l as usize] = Pbn(first + l);
+                let lpn = |o| space.device_lpn(Lpn(l * pages + o));
+                flash.preload(Pbn(first + l), pages, Role::Data, &mut |o| lpn(o));
+            }
+            (0..space.logical_pages()).for_each(|p| block.set_live(Lpn(p), true));
+        }
+        block.pool = Pool::new(
+            (first + used..first + geometry.blocks_per_die).map(Pbn),
+            geometry.blocks_per_die,
+        );
+        Ok(block)
+    }
+
+    fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        for part in self.parts(run) {
+            if self.data[part.l as usize].is_none() {
+                self.data[part.l as usize] = self.pool.take();
+            }
+            let block = self.data[part.l as usize];
+            if (part.from..part.to).all(|o| programmable(flash, block, o)) {
+                self.write_in_place(flash, run, &part)?;
+            } else {
+                self.rebuild(flash, run, &part)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn read<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        for (lpn, slot) in run.iter() {
+            if !self.is_live(lpn) {
+                flash.host_unwritten(slot, F::Token::default());
+                continue;
+            }
+            let (l, o) = self.space.geometry.by_pages().div_rem(lpn.0);
+            let from = self.space.geometry.ppn(self.data[l as usize], o);
+            flash.host_read(slot, from, F::Token::default())?;
+        }
+        Ok(())
+    }
+
+    fn trim<F: Flash>(&mut self, _flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        run.iter().for_each(|(lpn, _)| self.set_live(lpn, false));
+        Ok(())
+    }
+
+    fn counters(&self) -> SchemeCounters {
+        let mut counters = SchemeCounters::default();
+        counters.extra("rebuilds", self.rebuilds);
+        counters.extra("rebuilds_without_copy", self.rebuilds_without_copy);
+        counters
+    }
+
+    fn reset_counters(&mut self) {
+        self.rebuilds = 0;
+        self.rebuilds_without_copy = 0;
+    }
+
+    fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
+        let pages = self.space.geometry.pages_per_block;
+        let mut live = 0;
+        for p in (0..self.space.logical_pages()).filter(|&p| self.is_live(Lpn(p))) {
+            let block = self.data[(p / pages) as usize];
+            if block.is_none() || !flash.is_programmed(self.space.geometry.ppn(block, p % pages)) {
+                return Err(format!("live page {p} is not programmed"));
+            }
+            live += 1;
+        }
+        let data = self.data.iter().filter(|b| b.is_some()).count() as u32;
+        if data + self.pool.len() != self.space.blocks() {
+            return Err(format!(
+                "{data} data + {} free blocks are not all",
+                self.pool.len()
+            ));
+        }
+        Ok(live)
+    }
+}

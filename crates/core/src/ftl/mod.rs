@@ -1,0 +1,315 @@
+//! What a scheme is, and the list of all schemes.
+//!
+//! One scheme is one file here plus one line in the registry at the end of this file. Names, help,
+//! option tables and documentation come from the trait's constants and from the option declaration.
+
+use crate::address::Lpn;
+use crate::flash::{Flash, Slot};
+use crate::geometry::{Geometry, Space};
+use crate::options::{OptionInfo, Options};
+use crate::report::{Observation, SchemeCounters, Table, bits_for};
+
+pub mod bast;
+pub mod block;
+pub mod fast;
+pub mod page;
+
+/// Why a configuration cannot run; raised before anything is simulated or written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refusal {
+    /// The configuration key at fault, where one can be named.
+    pub key: Option<String>,
+    /// What is wrong, with the numbers, and what would be right.
+    pub message: String,
+}
+
+impl Refusal {
+    /// A refusal that names its key.
+    pub fn new(key: &str, message: String) -> Self {
+        Self {
+            key: Some(key.to_string()),
+            message,
+        }
+    }
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// The state in which a device begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Start {
+    /// Every block erased, no logical page written.
+    Empty,
+    /// Every logical page written once, in order (the papers' aged device).
+    #[default]
+    Full,
+}
+
+impl Start {
+    /// The name used in configurations.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Empty => "empty",
+            Self::Full => "full",
+        }
+    }
+
+    /// The start state of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Empty, Self::Full]
+            .into_iter()
+            .find(|start| start.name() == name)
+    }
+}
+
+/// The pages of one host request that reach one instance of a scheme: a contiguous run of its local
+/// pages, in ascending order.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    /// First page, in the instance's own numbering.
+    pub first: Lpn,
+    /// Pages of the run, at least 1.
+    pub pages: u32,
+    /// Pages of the whole host request: what LAST and LAST++ judge by.
+    pub request_pages: u32,
+    /// Slot of the run's first page in the host request.
+    pub first_slot: u32,
+    /// Slots from one page of the run to the next: 1, or the number of dies.
+    pub slot_step: u32,
+}
+
+impl Run {
+    /// A whole request.
+    pub fn whole(first: Lpn, pages: u32) -> Self {
+        Self {
+            first,
+            pages,
+            request_pages: pages,
+            first_slot: 0,
+            slot_step: 1,
+        }
+    }
+
+    /// Page `i` of the run and its slot.
+    #[inline(always)]
+    pub fn page(&self, i: u32) -> (Lpn, Slot) {
+        (
+            Lpn(self.first.0 + i),
+            Slot(self.first_slot + i * self.slot_step),
+        )
+    }
+
+    /// The pages in ascending order with their slots.
+    pub fn iter(&self) -> impl Iterator<Item = (Lpn, Slot)> + use<> {
+        let run = *self;
+        (0..run.pages).map(move |i| run.page(i))
+    }
+}
+
+/// A flash translation layer.
+///
+/// A scheme decides what happens, in which order, and what waits for what; never how long it takes. Its
+/// state is its own tables; the state of the pages is the flash's. All methods that touch flash are generic
+/// over it: the simulator compiles to array accesses, the device to real reads and writes.
+///
+/// A scheme defined for one die is written for one ([`Space::dies`] = 1) and registered as
+/// [`Striped<Scheme>`](crate::striped::Striped).
+pub trait Ftl: Sized + Send + 'static {
+    /// Name on the command line and in files.
+    const KEY: &'static str;
+    /// Name for people.
+    const TITLE: &'static str;
+    /// One sentence: what it is.
+    const SUMMARY: &'static str;
+    /// The paper or patent it comes from.
+    const SOURCE: &'static str;
+    /// Its options.
+    type Options: Options;
+
+    /// Bytes of this program's memory that a device of that shape needs for the scheme's tables.
+    fn ram_bytes(geometry: &Geometry, options: &Self::Options) -> u64;
+
+    /// The tables of the whole device as the papers count them.
+    fn tables(geometry: &Geometry, options: &Self::Options) -> Vec<Table>;
+
+    /// Checks the configuration and makes a fresh device in the start state.
+    ///
+    /// # Errors
+    /// A [`Refusal`] before anything was written, if the device is too small or an option does not fit.
+    fn format<F: Flash>(
+        space: &Space,
+        options: &Self::Options,
+        start: Start,
+        flash: &mut F,
+    ) -> Result<Self, Refusal>;
+
+    /// Writes the pages of a run.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error>;
+
+    /// Reads the pages of a run into the host's buffer.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    fn read<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error>;
+
+    /// Drops the pages of a run: they read as zeroes from now on.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    fn trim<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error>;
+
+    /// The host is idle from `start_ns` to `end_ns`; the scheme may do background work.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    fn idle<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        start_ns: u64,
+        end_ns: u64,
+    ) -> Result<(), F::Error> {
+        let _ = (flash, start_ns, end_ns);
+        Ok(())
+    }
+
+    /// A request arrives at that time: timed work that is due comes before it.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    fn arrival<F: Flash>(&mut self, flash: &mut F, arrival_ns: u64) -> Result<(), F::Error> {
+        let _ = (flash, arrival_ns);
+        Ok(())
+    }
+
+    /// Clean shutdown: writes what a quick next start needs.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    fn shutdown<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
+        let _ = flash;
+        Ok(())
+    }
+
+    /// Counters of the scheme's own.
+    fn counters(&self) -> SchemeCounters;
+
+    /// Sets the counters to zero and timers to their start, and keeps the tables (end of a warm-up).
+    fn reset_counters(&mut self);
+
+    /// Momentary values for a time series.
+    fn observe(&self, seen: &mut Observation) {
+        let _ = seen;
+    }
+
+    /// Checks the tables against the flash and each other; returns the number of live logical pages.
+    ///
+    /// # Errors
+    /// What does not agree.
+    fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String>;
+}
+
+/// An instance's share of the required option `log_blocks`, at least `minimum` blocks.
+///
+/// # Errors
+/// If it is missing, cannot be divided by the dies, or is too small.
+pub(crate) fn log_budget(
+    space: &Space,
+    log_blocks: Option<u32>,
+    minimum: u32,
+) -> Result<u32, Refusal> {
+    let Some(log_blocks) = log_blocks else {
+        let text = "log_blocks is required: the log blocks of the whole device";
+        return Err(Refusal::new("log_blocks", text.into()));
+    };
+    let share = space.share("log_blocks", log_blocks)?;
+    if share < minimum {
+        let text = format!(
+            "log_blocks = {log_blocks}: at least {minimum} on each of {} dies",
+            space.geometry.dies
+        );
+        return Err(Refusal::new("log_blocks", text));
+    }
+    Ok(share)
+}
+
+/// The tables of BAST and its kin: a block map, and for each log page its LPN and a 32-bit link (LAST++
+/// Table II's 2.09 MB for 256 GB and 1,024 log blocks).
+pub(crate) fn hybrid_tables(geometry: &Geometry, log_blocks: u32) -> Vec<Table> {
+    let blocks = u64::from(geometry.logical_blocks());
+    let log_pages = u64::from(log_blocks) * u64::from(geometry.pages_per_block);
+    vec![
+        Table::sram("block map", blocks, bits_for(blocks)),
+        Table::sram(
+            "log-page map",
+            log_pages,
+            bits_for(u64::from(geometry.logical_pages)) + 32,
+        ),
+    ]
+}
+
+/// What the registry knows of a scheme without running it.
+#[derive(Clone, Debug)]
+pub struct SchemeInfo {
+    /// [`Ftl::KEY`].
+    pub key: &'static str,
+    /// [`Ftl::TITLE`].
+    pub title: &'static str,
+    /// [`Ftl::SUMMARY`].
+    pub summary: &'static str,
+    /// [`Ftl::SOURCE`].
+    pub source: &'static str,
+    /// Its option table.
+    pub options: Vec<OptionInfo>,
+}
+
+impl SchemeInfo {
+    /// The description of a scheme.
+    pub fn of<S: Ftl>() -> Self {
+        Self {
+            key: S::KEY,
+            title: S::TITLE,
+            summary: S::SUMMARY,
+            source: S::SOURCE,
+            options: S::Options::schema(),
+        }
+    }
+}
+
+/// Something to do with one scheme chosen by name, compiled for each of them.
+pub trait Visitor {
+    /// What comes of it.
+    type Output;
+    /// Does it.
+    fn visit<S: Ftl>(self) -> Self::Output;
+}
+
+macro_rules! registry {
+    ($($scheme:ty),+ $(,)?) => {
+        /// All schemes, in the order in which tables show them.
+        pub fn all() -> Vec<SchemeInfo> {
+            vec![$(SchemeInfo::of::<$scheme>()),+]
+        }
+
+        /// Runs `visitor` for the scheme of that name, if there is one.
+        pub fn visit<V: Visitor>(key: &str, visitor: V) -> Option<V::Output> {
+            $(if key == <$scheme as Ftl>::KEY { return Some(visitor.visit::<$scheme>()); })+
+            None
+        }
+    };
+}
+
+registry! {
+    page::Page,
+    crate::Striped<block::Block>,
+    crate::Striped<bast::Bast>,
+    crate::Striped<fast::Fast>,
+}

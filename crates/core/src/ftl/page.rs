@@ -1,0 +1,100 @@
+//! `page`: ideal page mapping.
+//!
+//! **Paper.** The yardstick of all five: HAT section II.B.1, LAST++ section 2.1 and Table II, FASTer Table II,
+//! BLogFTL Table 2. Victim rules: greedy and cost-benefit (Kawaguchi et al., USENIX 1995), FIFO and
+//! d-choices (Van Houdt, SIGMETRICS 2013).
+//!
+//! **RAM state.** The whole page table; per block the valid pages, the order of allocation, an age.
+//!
+//! **Flash state.** Data blocks filled in order. OOB: LPN, sequence number, role data.
+//!
+//! **How it writes, reads, reclaims.** A page is appended to the open block of its die; the old copy becomes
+//! invalid. When the open block is full and the die has fewer than `gc_low` erased blocks, blocks are
+//! collected: valid pages move to an append point of their own (or the common one), the block is erased.
+//! A read is one page read.
+//!
+//! **Recovery.** Full OOB scan: the newest number of an LPN wins. After a clean shutdown a snapshot of the table.
+//!
+//! **Deviations and why.** The papers give the scheme in a paragraph. HAT's GC threshold of 0.2 is read as a
+//! share of the spare blocks (a fifth of the device cannot stay erased when a tenth is spare). Blocks
+//! without an invalid page are never taken, whatever the policy: moving them gains nothing. Age counts
+//! programs, not time.
+
+use crate::flash::Flash;
+use crate::ftl::{Ftl, Refusal, Run, Start};
+use crate::geometry::{Geometry, Space};
+use crate::parts::page_store::{PageOptions, PageStore};
+use crate::report::{SchemeCounters, Table, bits_for};
+
+/// Ideal page mapping on all dies.
+#[derive(Debug)]
+pub struct Page {
+    store: PageStore,
+}
+
+impl Ftl for Page {
+    const KEY: &'static str = "page";
+    const TITLE: &'static str = "Page mapping";
+    const SUMMARY: &'static str = "the whole page table in memory: the yardstick";
+    const SOURCE: &'static str = "HAT (MSST 2010) II.B.1; LAST++ (TOS 2016) 2.1";
+    type Options = PageOptions;
+
+    fn ram_bytes(geometry: &Geometry, _options: &PageOptions) -> u64 {
+        PageStore::ram_bytes(geometry)
+    }
+
+    fn tables(geometry: &Geometry, _options: &PageOptions) -> Vec<Table> {
+        let pages = u64::from(geometry.logical_pages);
+        vec![Table::dram("page map", pages, bits_for(pages))]
+    }
+
+    fn format<F: Flash>(
+        space: &Space,
+        options: &PageOptions,
+        start: Start,
+        flash: &mut F,
+    ) -> Result<Self, Refusal> {
+        Ok(Self {
+            store: PageStore::format(space, options, start, flash)?,
+        })
+    }
+
+    #[inline]
+    fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        for (lpn, slot) in run.iter() {
+            self.store
+                .write(flash, slot, lpn, F::Token::default(), &mut ())?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn read<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        for (lpn, slot) in run.iter() {
+            let at = self.store.place(lpn);
+            if at.is_none() {
+                flash.host_unwritten(slot, F::Token::default());
+            } else {
+                flash.host_read(slot, at, F::Token::default())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn trim<F: Flash>(&mut self, _flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        run.iter().for_each(|(lpn, _)| {
+            self.store.trim(lpn);
+        });
+        Ok(())
+    }
+
+    fn counters(&self) -> SchemeCounters {
+        SchemeCounters::default()
+    }
+
+    fn reset_counters(&mut self) {}
+
+    fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
+        self.store.audit(flash)
+    }
+}

@@ -1,0 +1,978 @@
+//! The common ground of the hybrid schemes: data blocks mapped by block, log blocks mapped by page, and
+//! the merges that turn the second into the first.
+//!
+//! Numbering inside a space (one die, or all dies for LAST++): logical block `l` holds local pages
+//! `l * P .. l * P + P - 1`; on many dies the logical blocks of die `d` are `d * NS .. (d + 1) * NS - 1`
+//! ([`Space`] numbers pages die by die). Data and log blocks of a logical block may lie on any die, but new
+//! data blocks are always taken on the die of the logical block.
+//!
+//! The newest version of every page is kept in one flat table. The papers' schemes keep it only for log
+//! pages; theirs is the memory that [`Ftl::tables`](crate::ftl::Ftl::tables) reports, ours the memory that
+//! makes a read one load.
+
+use crate::address::{Lpn, Pbn, Ppn};
+use crate::flash::{Cause, Flash, Oob, Role, Slot};
+use crate::ftl::{Refusal, Start};
+use crate::geometry::{Geometry, ProgramOrder, Space};
+use crate::parts::lists::Lists;
+use crate::parts::map_area::MapArea;
+use crate::parts::pool::Pool;
+use crate::report::Merges;
+
+/// Number of a log block's place in the log table: lowest free number when the block is taken, kept
+/// until it is erased or becomes a data block.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Log(pub u32);
+
+impl Log {
+    const NONE: Self = Self(u32::MAX);
+
+    fn some(self) -> Option<Self> {
+        (self != Self::NONE).then_some(self)
+    }
+
+    /// As an index into a scheme's own table of log blocks.
+    #[inline(always)]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Why a page of a log block stopped being valid.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Loss {
+    /// The host wrote the page again.
+    Overwritten,
+    /// The host trimmed it.
+    Trimmed,
+    /// A merge or a move copied it elsewhere.
+    Moved,
+}
+
+/// What a scheme wants to hear about pages of its log blocks.
+pub trait Watch {
+    /// A page of logical block `l` has become valid in `log`.
+    #[inline(always)]
+    fn gained(&mut self, log: Log, l: u32) {
+        let _ = (log, l);
+    }
+    /// A page of logical block `l` is no longer valid in `log`. Comes before the `gained` of its new place.
+    #[inline(always)]
+    fn lost(&mut self, log: Log, l: u32, why: Loss) {
+        let _ = (log, l, why);
+    }
+    /// `log` has been erased or has become a data block.
+    #[inline(always)]
+    fn released(&mut self, log: Log) {
+        let _ = log;
+    }
+}
+
+impl Watch for () {}
+
+/// What a merge turned out to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Merged {
+    /// Nothing valid in the log block: erased.
+    Dead,
+    /// The log block is the data block now.
+    Switch,
+    /// The same, after some copies.
+    Partial,
+    /// Rebuilt in fresh blocks.
+    Full,
+}
+
+const NO_BLOCK: u32 = u32::MAX;
+/// Value of [`LogBlock::aligned_to`] once a page came that breaks the alignment.
+const MISALIGNED: u32 = u32::MAX - 1;
+
+#[derive(Clone, Copy, Debug)]
+struct LogBlock {
+    pbn: Pbn,
+    /// Valid pages.
+    valid: u32,
+    /// Host pages programmed.
+    host_pages: u32,
+    /// The logical block that owns it alone, or `NO_BLOCK`.
+    owner: u32,
+    /// The logical block it is aligned to, `MISALIGNED`, or `NO_BLOCK` while blank.
+    aligned_to: u32,
+}
+
+const BLANK: LogBlock = LogBlock {
+    pbn: Pbn::NONE,
+    valid: 0,
+    host_pages: 0,
+    owner: NO_BLOCK,
+    aligned_to: NO_BLOCK,
+};
+
+/// Sizes a hybrid is made with, all for one die.
+#[derive(Clone, Copy, Debug)]
+pub struct HybridPlan {
+    /// Log blocks that the budget allows.
+    pub log_blocks: u32,
+    /// Places in the log table, at least `log_blocks`.
+    pub log_slots: u32,
+    /// Blocks a merge needs beyond the budget.
+    pub reserve: u32,
+    /// Blocks of the map area, 0 for none.
+    pub map_blocks: u32,
+    /// Entries in one map page.
+    pub map_entries_per_page: u32,
+    /// Ordered lists of log blocks the scheme keeps.
+    pub lists: usize,
+}
+
+/// Tables and merges of a hybrid scheme. See the module's text.
+#[derive(Debug)]
+pub struct Hybrid<W = ()> {
+    space: Space,
+    /// What the scheme hears about log pages.
+    pub watch: W,
+    /// Ordered lists of log blocks (by [`Log::0`]); a block leaves its list by itself when released.
+    pub lists: Lists,
+    /// Merges so far.
+    pub merges: Merges,
+    newest: Vec<Ppn>,
+    data: Vec<Pbn>,
+    /// By physical block of the space: its place in the log table.
+    log_of: Vec<Log>,
+    logs: Vec<LogBlock>,
+    /// Page programmed at each position of each log block.
+    log_pages: Vec<Lpn>,
+    owned: Vec<Log>,
+    free_slots: Vec<u64>,
+    slots_per_die: u32,
+    pools: Vec<Pool>,
+    maps: Vec<MapArea>,
+    /// Scratch of a full merge: the logical blocks concerned, and who has been seen in which merge.
+    associated: Vec<u32>,
+    seen: Vec<u32>,
+    merge_no: u32,
+    logs_in_use: u32,
+}
+
+impl<W: Watch> Hybrid<W> {
+    /// Memory of the tables in bytes, for one device.
+    pub fn ram_bytes(geometry: &Geometry, log_blocks: u32) -> u64 {
+        let (pages, blocks) = (
+            u64::from(geometry.logical_pages),
+            u64::from(geometry.blocks()),
+        );
+        let log_pages = u64::from(log_blocks) * u64::from(geometry.pages_per_block);
+        4 * pages
+            + 12 * u64::from(geometry.logical_blocks())
+            + 8 * blocks
+            + 4 * log_pages
+            + 48 * u64::from(log_blocks)
+    }
+
+    /// Checks the sizes and makes the start state.
+    ///
+    /// # Errors
+    /// A refusal that shows the sum of blocks, or names the option at fault.
+    pub fn format<F: Flash>(
+        space: &Space,
+        plan: &HybridPlan,
+        start: Start,
+        watch: W,
+        flash: &mut F,
+    ) -> Result<Self, Refusal> {
+        let geometry = &space.geometry;
+        let per_die = geometry.logical_blocks_per_die();
+        space.need_blocks(&[
+            ("data blocks", per_die),
+            ("log blocks", plan.log_blocks),
+            ("merge reserve", plan.reserve),
+            ("map blocks", plan.map_blocks),
+        ])?;
+        let logical_blocks = space.logical_blocks();
+        let slots = plan.log_slots * space.dies;
+        let mut hybrid = Self {
+            watch,
+            lists: Lists::new(slots as usize, plan.lists),
+            merges: Merges::default(),
+            newest: vec![Ppn::NONE; space.logical_pages() as usize],
+            data: vec![Pbn::NONE; logical_blocks as usize],
+            log_of: vec![Log::NONE; space.blocks() as usize],
+            logs: vec![BLANK; slots as usize],
+            log_pages: vec![Lpn::NONE; (slots * geometry.pages_per_block) as usize],
+            owned: vec![Log::NONE; logical_blocks as usize],
+            free_slots: Vec::new(),
+            slots_per_die: plan.log_slots,
+            pools: Vec::new(),
+            maps: Vec::new(),
+            associated: Vec::with_capacity(geometry.pages_per_block as usize),
+            seen: vec![0; logical_blocks as usize],
+            merge_no: 0,
+            logs_in_use: 0,
+            space: space.clone(),
+        };
+        hybrid.free_slots = vec![0; (slots as usize).div_ceil(64)];
+        for slot in 0..slots {
+            hybrid.free_slots[(slot / 64) as usize] |= 1 << (slot % 64);
+        }
+        let used = if start == Start::Full { per_die } else { 0 };
+        for die in 0..space.dies {
+            let first = geometry.pbn(space.first_die + die, 0).0;
+            let usable = geometry.blocks_per_die - plan.map_blocks;
+            hybrid
+                .pools
+                .push(Pool::new((first + used..first + usable).map(Pbn), usable));
+            if plan.map_blocks > 0 {
+                let entries = per_die + plan.log_slots;
+                hybrid.maps.push(MapArea::format(
+                    space,
+                    space.first_die + die,
+                    plan.map_blocks,
+                    plan.map_entries_per_page,
+                    entries,
+                    flash,
+                )?);
+            }
+        }
+        if start == Start::Full {
+            hybrid.fill(flash);
+        }
+        Ok(hybrid)
+    }
+
+    /// Every logical block whole and valid in the physical block of the same number.
+    fn fill<F: Flash>(&mut self, flash: &mut F) {
+        let geometry = &self.space.geometry;
+        let (pages, per_die) = (geometry.pages_per_block, geometry.logical_blocks_per_die());
+        for l in 0..self.data.len() as u32 {
+            let block = geometry.pbn(self.space.first_die + l / per_die, l % per_die);
+            self.data[l as usize] = block;
+            for o in 0..pages {
+                self.newest[(l * pages + o) as usize] = geometry.ppn(block, o);
+            }
+            let space = &self.space;
+            flash.preload(block, pages, Role::Data, &mut |o| {
+                space.device_lpn(Lpn(l * pages + o))
+            });
+        }
+    }
+
+    /// The part of the device that this instance serves.
+    pub fn space(&self) -> &Space {
+        &self.space
+    }
+
+    /// Pages a block.
+    #[inline(always)]
+    pub fn pages_per_block(&self) -> u32 {
+        self.space.geometry.pages_per_block
+    }
+
+    /// Logical block and offset of a local page.
+    #[inline(always)]
+    pub fn split(&self, lpn: Lpn) -> (u32, u32) {
+        self.space.geometry.by_pages().div_rem(lpn.0)
+    }
+
+    /// Where the newest version of a page lies, or `NONE` if the page is not live.
+    #[inline(always)]
+    pub fn newest(&self, lpn: Lpn) -> Ppn {
+        self.newest[lpn.index()]
+    }
+
+    /// The log block that holds the newest version of a page, if one does.
+    #[inline(always)]
+    pub fn newest_log(&self, lpn: Lpn) -> Option<Log> {
+        let at = self.newest[lpn.index()];
+        if at.is_none() {
+            return None;
+        }
+        self.log_at(at).some()
+    }
+
+    #[inline(always)]
+    fn log_at(&self, at: Ppn) -> Log {
+        self.log_of[self.in_space(self.space.geometry.block_of(at))]
+    }
+
+    /// Index of a block inside the space.
+    #[inline(always)]
+    fn in_space(&self, pbn: Pbn) -> usize {
+        (pbn.0 - self.space.first_die * self.space.geometry.blocks_per_die) as usize
+    }
+
+    /// Data block of a logical block, or `NONE`.
+    #[inline(always)]
+    pub fn data(&self, l: u32) -> Pbn {
+        self.data[l as usize]
+    }
+
+    /// The log block that `l` owns alone, if any.
+    #[inline(always)]
+    pub fn owned(&self, l: u32) -> Option<Log> {
+        self.owned[l as usize].some()
+    }
+
+    /// The logical block that owns `log` alone, if any.
+    pub fn owner(&self, log: Log) -> Option<u32> {
+        let owner = self.logs[log.index()].owner;
+        (owner != NO_BLOCK).then_some(owner)
+    }
+
+    /// Makes an owned log block a shared one.
+    pub fn disown(&mut self, log: Log) {
+        let owner = std::mem::replace(&mut self.logs[log.index()].owner, NO_BLOCK);
+        self.owned[owner as usize] = Log::NONE;
+    }
+
+    /// Whether `log` stands for a log block at present.
+    #[inline(always)]
+    pub fn exists(&self, log: Log) -> bool {
+        self.logs[log.index()].pbn.is_some()
+    }
+
+    /// Log blocks in use.
+    #[inline(always)]
+    pub fn logs_in_use(&self) -> u32 {
+        self.logs_in_use
+    }
+
+    /// The physical block of a log block.
+    #[inline(always)]
+    pub fn log_block(&self, log: Log) -> Pbn {
+        self.logs[log.index()].pbn
+    }
+
+    /// Valid pages of a log block.
+    #[inline(always)]
+    pub fn valid(&self, log: Log) -> u32 {
+        self.logs[log.index()].valid
+    }
+
+    /// Whether every page ever programmed in `log` since its erase is page `i` of `l` at position `i`.
+    pub fn is_aligned(&self, log: Log, l: u32) -> bool {
+        let aligned = self.logs[log.index()].aligned_to;
+        aligned == l || aligned == NO_BLOCK
+    }
+
+    /// The page programmed at a position of a log block (whether still valid or not).
+    #[inline(always)]
+    pub fn log_page(&self, log: Log, position: u32) -> Lpn {
+        self.log_pages[log.index() * self.pages_per_block() as usize + position as usize]
+    }
+
+    /// Whether the page at a position of a log block is valid.
+    #[inline(always)]
+    pub fn is_valid_at(&self, log: Log, position: u32) -> bool {
+        let lpn = self.log_page(log, position);
+        lpn.is_some() && self.newest(lpn) == self.space.geometry.ppn(self.log_block(log), position)
+    }
+
+    /// Positions of a log block written so far; the next free one is this.
+    #[inline(always)]
+    pub fn written<F: Flash>(&self, flash: &F, log: Log) -> u32 {
+        flash.written(self.log_block(log))
+    }
+
+    /// Whether a log block has no free position above its highest programmed one.
+    #[inline(always)]
+    pub fn is_full<F: Flash>(&self, flash: &F, log: Log) -> bool {
+        self.written(flash, log) == self.pages_per_block()
+    }
+
+    /// Erased blocks of a die of the space.
+    pub fn free_blocks(&self, die: u32) -> u32 {
+        self.pools[die as usize].len()
+    }
+
+    #[inline(always)]
+    fn die_of_logical(&self, l: u32) -> u32 {
+        if self.space.dies == 1 {
+            0
+        } else {
+            l / self.space.geometry.logical_blocks_per_die()
+        }
+    }
+
+    #[inline(always)]
+    fn die_of_block(&self, pbn: Pbn) -> u32 {
+        if self.space.dies == 1 {
+            0
+        } else {
+            self.space.geometry.die_of(pbn) - self.space.first_die
+        }
+    }
+
+    // ---- host pages -------------------------------------------------------------------------------
+
+    /// First steps of a page write: takes a data block if there is none, and programs the page in it if its
+    /// position can be. Returns whether that was all.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    #[inline]
+    pub fn write_to_data<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        slot: Slot,
+        lpn: Lpn,
+    ) -> Result<bool, F::Error> {
+        let (l, o) = self.split(lpn);
+        if self.data[l as usize].is_none() {
+            self.take_data(flash, l)?;
+        }
+        let block = self.data[l as usize];
+        if !programmable(flash, block, o) {
+            return Ok(false);
+        }
+        let to = self.space.geometry.ppn(block, o);
+        let oob = Oob::new(self.space.device_lpn(lpn), Role::Data);
+        flash.host_program(slot, to, oob, F::Token::default())?;
+        self.move_newest(lpn, to, Loss::Overwritten);
+        Ok(true)
+    }
+
+    #[cold]
+    fn take_data<F: Flash>(&mut self, flash: &mut F, l: u32) -> Result<(), F::Error> {
+        let die = self.die_of_logical(l);
+        self.data[l as usize] = self.pools[die as usize].take();
+        self.map_event(flash, die, Some(l), None)
+    }
+
+    /// Takes a free block of a die as log block, owned by one logical block or shared.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    pub fn take_log<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        die: u32,
+        owner: Option<u32>,
+    ) -> Result<Log, F::Error> {
+        let pbn = self.pools[die as usize].take();
+        let log = self.lowest_free_slot(die);
+        self.free_slots[(log.0 / 64) as usize] &= !(1 << (log.0 % 64));
+        self.logs[log.index()] = LogBlock {
+            pbn,
+            owner: owner.unwrap_or(NO_BLOCK),
+            ..BLANK
+        };
+        if let Some(l) = owner {
+            self.owned[l as usize] = log;
+        }
+        let at = self.in_space(pbn);
+        self.log_of[at] = log;
+        self.logs_in_use += 1;
+        self.map_event(flash, die, None, Some(log))?;
+        Ok(log)
+    }
+
+    fn lowest_free_slot(&self, die: u32) -> Log {
+        let (first, end) = (die * self.slots_per_die, (die + 1) * self.slots_per_die);
+        let mut slot = first;
+        while slot < end {
+            let word = self.free_slots[(slot / 64) as usize] >> (slot % 64);
+            if word != 0 {
+                let found = slot + word.trailing_zeros();
+                assert!(found < end, "more log blocks than the budget");
+                return Log(found);
+            }
+            slot = (slot / 64 + 1) * 64;
+        }
+        panic!("more log blocks than the budget");
+    }
+
+    /// Programs a host page at the next position of a log block.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    #[inline]
+    pub fn append<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        slot: Slot,
+        log: Log,
+        lpn: Lpn,
+        role: Role,
+    ) -> Result<(), F::Error> {
+        let position = self.written(flash, log);
+        self.write_at(flash, slot, log, position, lpn, role)
+    }
+
+    /// Programs a host page at a given position of a log block.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    #[inline]
+    pub fn write_at<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        slot: Slot,
+        log: Log,
+        position: u32,
+        lpn: Lpn,
+        role: Role,
+    ) -> Result<(), F::Error> {
+        let to = self.space.geometry.ppn(self.log_block(log), position);
+        let oob = Oob::new(self.space.device_lpn(lpn), role);
+        flash.host_program(slot, to, oob, F::Token::default())?;
+        self.logs[log.index()].host_pages += 1;
+        self.note_log_page(log, position, lpn);
+        self.move_newest(lpn, to, Loss::Overwritten);
+        Ok(())
+    }
+
+    /// Copies the newest version of a page to the next position of a log block.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    pub fn copy_to_log<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        log: Log,
+        lpn: Lpn,
+        role: Role,
+    ) -> Result<(), F::Error> {
+        let position = self.written(flash, log);
+        let to = self.space.geometry.ppn(self.log_block(log), position);
+        self.copy(flash, lpn, to, role)?;
+        self.note_log_page(log, position, lpn);
+        self.move_newest(lpn, to, Loss::Moved);
+        Ok(())
+    }
+
+    fn note_log_page(&mut self, log: Log, position: u32, lpn: Lpn) {
+        let (l, o) = self.split(lpn);
+        let pages = self.pages_per_block() as usize;
+        self.log_pages[log.index() * pages + position as usize] = lpn;
+        let block = &mut self.logs[log.index()];
+        let fits = o == position && (block.aligned_to == NO_BLOCK || block.aligned_to == l);
+        block.aligned_to = if fits { l } else { MISALIGNED };
+    }
+
+    fn copy<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        lpn: Lpn,
+        to: Ppn,
+        role: Role,
+    ) -> Result<(), F::Error> {
+        let oob = Oob::new(self.space.device_lpn(lpn), role);
+        flash.copy(self.newest(lpn), to, oob, Cause::Gc, F::Token::default())?;
+        Ok(())
+    }
+
+    /// Reads the newest version of a page for the host; zeroes if it is not live.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    #[inline]
+    pub fn read<F: Flash>(&self, flash: &mut F, slot: Slot, lpn: Lpn) -> Result<(), F::Error> {
+        let at = self.newest(lpn);
+        if at.is_none() {
+            flash.host_unwritten(slot, F::Token::default());
+            return Ok(());
+        }
+        flash.host_read(slot, at, F::Token::default())?;
+        Ok(())
+    }
+
+    /// Drops a page; it is not live any more.
+    #[inline]
+    pub fn trim(&mut self, lpn: Lpn) {
+        if self.newest(lpn).is_some() {
+            self.move_newest(lpn, Ppn::NONE, Loss::Trimmed);
+        }
+    }
+
+    /// The one place where the newest version of a page moves.
+    #[inline]
+    fn move_newest(&mut self, lpn: Lpn, to: Ppn, why: Loss) {
+        let (l, _) = self.split(lpn);
+        let from = std::mem::replace(&mut self.newest[lpn.index()], to);
+        if from.is_some() {
+            let log = self.log_at(from);
+            if log != Log::NONE {
+                self.logs[log.index()].valid -= 1;
+                self.watch.lost(log, l, why);
+            }
+        }
+        if to.is_some() {
+            let log = self.log_at(to);
+            if log != Log::NONE {
+                self.logs[log.index()].valid += 1;
+                self.watch.gained(log, l);
+            }
+        }
+    }
+
+    // ---- merges -----------------------------------------------------------------------------------
+
+    /// Merges a log block that is aligned to `l` and owned by it: dead, switch, partial, or full if pages
+    /// are missing below its highest position or have newer content that must stay.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    pub fn merge_aligned<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        log: Log,
+        l: u32,
+    ) -> Result<Merged, F::Error> {
+        debug_assert!(self.is_aligned(log, l) && self.owner(log) == Some(l));
+        if self.valid(log) == 0 {
+            return self.merge_dead(flash, log);
+        }
+        let block = self.log_block(log);
+        let Some(missing) = self.missing_pages(flash, block, l) else {
+            self.merges.count_full(1);
+            self.rebuild(flash, l)?;
+            return Ok(Merged::Full);
+        };
+        if missing > 0 {
+            let pages = self.pages_per_block();
+            for o in 0..pages {
+                let lpn = Lpn(l * pages + o);
+                let to = self.space.geometry.ppn(block, o);
+                if self.newest(lpn).is_some() && !flash.is_programmed(to) {
+                    self.copy(flash, lpn, to, Role::Data)?;
+                    self.note_log_page(log, o, lpn);
+                    self.move_newest(lpn, to, Loss::Moved);
+                }
+            }
+        }
+        let die = self.die_of_logical(l);
+        let old = std::mem::replace(&mut self.data[l as usize], block);
+        self.map_event(flash, die, Some(l), Some(log))?;
+        self.release(log);
+        let erased = u64::from(old.is_some());
+        if old.is_some() {
+            self.erase_data(flash, old)?;
+        }
+        if missing == 0 {
+            self.merges.switch += 1;
+            self.merges.erases_switch += erased;
+            return Ok(Merged::Switch);
+        }
+        self.merges.partial += 1;
+        self.merges.copies_partial += u64::from(missing);
+        self.merges.erases_partial += erased;
+        Ok(Merged::Partial)
+    }
+
+    /// How many live pages of `l` have to be copied into `block` to make it the data block; `None` if
+    /// that cannot be.
+    fn missing_pages<F: Flash>(&self, flash: &F, block: Pbn, l: u32) -> Option<u32> {
+        let geometry = &self.space.geometry;
+        let pages = geometry.pages_per_block;
+        let mut missing = 0;
+        for o in 0..pages {
+            let at = self.newest[(l * pages + o) as usize];
+            if at.is_none() || geometry.block_of(at) == block {
+                continue;
+            }
+            if flash.is_programmed(geometry.ppn(block, o)) {
+                // An older version stands here. The newer one may stay in a log block, not in a data
+                // block that is about to be erased.
+                if geometry.block_of(at) == self.data[l as usize] {
+                    return None;
+                }
+            } else if programmable(flash, block, o) {
+                missing += 1;
+            } else {
+                return None;
+            }
+        }
+        Some(missing)
+    }
+
+    /// Erases a log block without a valid page.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    fn merge_dead<F: Flash>(&mut self, flash: &mut F, log: Log) -> Result<Merged, F::Error> {
+        self.erase_log(flash, log)?;
+        self.merges.dead += 1;
+        self.merges.erases_dead += 1;
+        Ok(Merged::Dead)
+    }
+
+    /// Full merge of a victim: every logical block with a valid page in it is rebuilt (dead if there is
+    /// none), then the victim is erased.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    pub fn merge_full<F: Flash>(&mut self, flash: &mut F, victim: Log) -> Result<Merged, F::Error> {
+        if self.valid(victim) == 0 {
+            return self.merge_dead(flash, victim);
+        }
+        self.collect_associated(flash, victim, false);
+        self.rebuild_associated(flash, victim)
+    }
+
+    /// The same, but also for logical blocks whose pages in the victim are all obsolete (the FAST of 2007).
+    ///
+    /// # Errors
+    /// Those of the flash.
+    pub fn merge_full_with_obsolete<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        victim: Log,
+    ) -> Result<Merged, F::Error> {
+        self.collect_associated(flash, victim, true);
+        if self.associated.is_empty() {
+            return self.merge_dead(flash, victim);
+        }
+        self.rebuild_associated(flash, victim)
+    }
+
+    /// The distinct logical blocks of the victim's pages, in the order of their first page.
+    fn collect_associated<F: Flash>(&mut self, flash: &F, victim: Log, obsolete_too: bool) {
+        self.merge_no = self.merge_no.wrapping_add(1);
+        self.associated.clear();
+        let pages = self.pages_per_block();
+        for position in 0..self.written(flash, victim) {
+            let lpn = self.log_page(victim, position);
+            if lpn.is_none() || !(obsolete_too || self.is_valid_at(victim, position)) {
+                continue;
+            }
+            let (l, _) = self.split(lpn);
+            if self.seen[l as usize] == self.merge_no {
+                continue;
+            }
+            self.seen[l as usize] = self.merge_no;
+            let live = |o| self.newest[(l * pages + o) as usize].is_some();
+            if !obsolete_too || (0..pages).any(live) {
+                self.associated.push(l);
+            }
+        }
+    }
+
+    fn rebuild_associated<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        victim: Log,
+    ) -> Result<Merged, F::Error> {
+        let associated = std::mem::take(&mut self.associated);
+        self.merges.count_full(associated.len());
+        for &l in &associated {
+            self.rebuild(flash, l)?;
+        }
+        self.associated = associated;
+        if self.exists(victim) {
+            self.erase_log(flash, victim)?;
+            self.merges.erases_full += 1;
+        }
+        Ok(Merged::Full)
+    }
+
+    /// Rebuilds one logical block: its live pages from everywhere into a fresh data block; the old data
+    /// block and a log block that `l` owns alone are erased. The caller counts the merge.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    pub fn rebuild<F: Flash>(&mut self, flash: &mut F, l: u32) -> Result<(), F::Error> {
+        let die = self.die_of_logical(l);
+        let pages = self.pages_per_block();
+        let fresh = self.pools[die as usize].take();
+        for o in 0..pages {
+            let lpn = Lpn(l * pages + o);
+            if self.newest(lpn).is_some() {
+                let to = self.space.geometry.ppn(fresh, o);
+                self.copy(flash, lpn, to, Role::Data)?;
+                self.move_newest(lpn, to, Loss::Moved);
+                self.merges.copies_full += 1;
+            }
+        }
+        let old = std::mem::replace(&mut self.data[l as usize], fresh);
+        self.map_event(flash, die, Some(l), None)?;
+        if old.is_some() {
+            self.erase_data(flash, old)?;
+            self.merges.erases_full += 1;
+        }
+        if let Some(log) = self.owned(l) {
+            self.erase_log(flash, log)?;
+            self.merges.erases_full += 1;
+        }
+        Ok(())
+    }
+
+    fn erase_data<F: Flash>(&mut self, flash: &mut F, block: Pbn) -> Result<(), F::Error> {
+        self.merges.wasted_data_pages +=
+            u64::from(self.pages_per_block() - flash.programmed(block));
+        self.erase(flash, block)
+    }
+
+    /// Erases a log block and takes it out of all tables. It must hold no valid page.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    pub fn erase_log<F: Flash>(&mut self, flash: &mut F, log: Log) -> Result<(), F::Error> {
+        debug_assert_eq!(self.valid(log), 0, "erase of a log block with valid pages");
+        let block = self.log_block(log);
+        // The slot's entry is empty from now on: the map page says so before the erase does.
+        self.logs[log.index()].pbn = Pbn::NONE;
+        self.map_event(flash, self.die_of_block(block), None, Some(log))?;
+        self.logs[log.index()].pbn = block;
+        self.merges.wasted_log_pages += u64::from(self.pages_per_block() - flash.programmed(block));
+        self.release(log);
+        self.erase(flash, block)
+    }
+
+    fn erase<F: Flash>(&mut self, flash: &mut F, block: Pbn) -> Result<(), F::Error> {
+        flash.erase(block, Cause::Gc, F::Token::default())?;
+        let die = self.die_of_block(block);
+        self.pools[die as usize].give(block);
+        Ok(())
+    }
+
+    /// `log` stops being a log block.
+    fn release(&mut self, log: Log) {
+        let LogBlock {
+            pbn,
+            host_pages,
+            owner,
+            ..
+        } = self.logs[log.index()];
+        self.merges.log_reclaimed += 1;
+        self.merges.log_pages_used += u64::from(host_pages);
+        if owner != NO_BLOCK {
+            self.owned[owner as usize] = Log::NONE;
+        }
+        let at = self.in_space(pbn);
+        self.log_of[at] = Log::NONE;
+        self.logs[log.index()] = BLANK;
+        let pages = self.pages_per_block() as usize;
+        self.log_pages[log.index() * pages..(log.index() + 1) * pages].fill(Lpn::NONE);
+        self.free_slots[(log.0 / 64) as usize] |= 1 << (log.0 % 64);
+        self.lists.remove(log.0);
+        self.logs_in_use -= 1;
+        self.watch.released(log);
+    }
+
+    /// Writes the map pages of the entries that just changed: a logical block's, a log slot's, or both.
+    fn map_event<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        die: u32,
+        l: Option<u32>,
+        log: Option<Log>,
+    ) -> Result<(), F::Error> {
+        if self.maps.is_empty() {
+            return Ok(());
+        }
+        let per_die = self.space.geometry.logical_blocks_per_die();
+        let slots = self.slots_per_die;
+        let data = l.map(|l| l - die * per_die);
+        let slot = log.map(|log| per_die + log.0 - die * slots);
+        let (first, second) = match (data, slot) {
+            (Some(a), b) => (a, b),
+            (None, Some(b)) => (b, None),
+            (None, None) => return Ok(()),
+        };
+        let (datas, logs) = (&self.data, &self.logs);
+        let switched = if l.is_some() { log } else { None };
+        self.maps[die as usize].update(flash, first, second, |entry| {
+            if entry < per_die {
+                datas[(die * per_die + entry) as usize].0
+            } else if entry < per_die + slots {
+                let at = die * slots + entry - per_die;
+                // A log block that just became a data block leaves its slot in this same event.
+                if switched == Some(Log(at)) {
+                    Pbn::NONE.0
+                } else {
+                    logs[at as usize].pbn.0
+                }
+            } else {
+                Pbn::NONE.0
+            }
+        })
+    }
+
+    // ---- checks -----------------------------------------------------------------------------------
+
+    /// Checks the tables against the flash and each other; returns the live pages.
+    ///
+    /// # Errors
+    /// What does not agree.
+    pub fn audit<F: Flash>(&self, flash: &F, log_budget: u32) -> Result<u64, String> {
+        let geometry = &self.space.geometry;
+        let pages = geometry.pages_per_block;
+        let mut live = 0;
+        let mut valid = vec![0_u32; self.logs.len()];
+        for (i, &at) in self
+            .newest
+            .iter()
+            .enumerate()
+            .filter(|(_, at)| at.is_some())
+        {
+            let (l, o) = self.split(Lpn(i as u32));
+            let (block, position) = geometry.split(at);
+            live += 1;
+            if !flash.is_programmed(at) {
+                return Err(format!("live page {i} lies at the erased page {}", at.0));
+            }
+            match self.log_at(at).some() {
+                Some(log) if self.log_page(log, position) == Lpn(i as u32) => {
+                    valid[log.index()] += 1
+                }
+                Some(log) => {
+                    return Err(format!(
+                        "log {} does not know page {i} at {position}",
+                        log.0
+                    ));
+                }
+                None if block == self.data(l) && position == o => {}
+                None => {
+                    return Err(format!(
+                        "live page {i} lies in block {}, page {position}",
+                        block.0
+                    ));
+                }
+            }
+        }
+        for (i, log) in self.logs.iter().enumerate() {
+            if log.pbn.is_some() && log.valid != valid[i] {
+                return Err(format!(
+                    "log {i} counts {} valid pages of {}",
+                    log.valid, valid[i]
+                ));
+            }
+        }
+        let data = self.data.iter().filter(|b| b.is_some()).count() as u32;
+        let free: u32 = self.pools.iter().map(Pool::len).sum();
+        let usable = self.pools.len() as u32 * geometry.blocks_per_die
+            - self.maps.len() as u32 * self.map_blocks_per_die();
+        if data + free + self.logs_in_use != usable {
+            return Err(format!(
+                "{data} data + {} log + {free} free blocks are not {usable}",
+                self.logs_in_use
+            ));
+        }
+        if self.logs_in_use > log_budget {
+            return Err(format!(
+                "{} log blocks, budget {log_budget}",
+                self.logs_in_use
+            ));
+        }
+        let blank = |b: Pbn| flash.written(b) == 0;
+        if !self.pools.iter().flat_map(Pool::iter).all(blank) {
+            return Err("a block in the free list is not erased".into());
+        }
+        debug_assert!(pages > 0);
+        Ok(live)
+    }
+
+    fn map_blocks_per_die(&self) -> u32 {
+        self.maps.first().map_or(0, MapArea::blocks)
+    }
+}
+
+/// Whether page `o` of a block can be programmed now.
+#[inline(always)]
+pub fn programmable<F: Flash>(flash: &F, block: Pbn, o: u32) -> bool {
+    if o >= flash.written(block) {
+        return true;
+    }
+    let geometry = flash.geometry();
+    geometry.program_order == ProgramOrder::Any && !flash.is_programmed(geometry.ppn(block, o))
+}

@@ -1,0 +1,209 @@
+//! Map blocks: the block map of a hybrid kept in flash (Kim et al. 2002; LAST++ sections 2.2 and 4.7).
+//! An option, off by default: none of the papers counts these writes in its experiments.
+
+use std::collections::VecDeque;
+
+use crate::address::{Lpn, Pbn, Ppn};
+use crate::flash::{Cause, Flash, Oob, Role};
+use crate::ftl::Refusal;
+use crate::geometry::Space;
+
+/// The ring of map blocks of one die.
+#[derive(Clone, Debug)]
+pub struct MapArea {
+    entries_per_page: u32,
+    pages_per_block: u32,
+    /// Newest copy of each map page.
+    place: Vec<Ppn>,
+    /// Map page programmed at each position of the area's blocks.
+    page_at: Vec<u32>,
+    base: Pbn,
+    current: Pbn,
+    /// Positions programmed in the current block.
+    used: u32,
+    full: VecDeque<Pbn>,
+    erased: VecDeque<Pbn>,
+}
+
+impl MapArea {
+    /// The area of one die: its last `map_blocks` blocks, with the map of `entries` entries in them.
+    ///
+    /// # Errors
+    /// If the map does not fit its blocks.
+    pub fn format<F: Flash>(
+        space: &Space,
+        die: u32,
+        map_blocks: u32,
+        entries_per_page: u32,
+        entries: u32,
+        flash: &mut F,
+    ) -> Result<Self, Refusal> {
+        let geometry = &space.geometry;
+        let pages_per_block = geometry.pages_per_block;
+        let pages = Self::check(map_blocks, entries_per_page, entries, pages_per_block)?;
+        let base = geometry.pbn(die, geometry.blocks_per_die - map_blocks);
+        let mut area = Self {
+            entries_per_page,
+            pages_per_block,
+            place: Vec::with_capacity(pages as usize),
+            page_at: vec![u32::MAX; (map_blocks * pages_per_block) as usize],
+            base,
+            current: base,
+            used: 0,
+            full: VecDeque::with_capacity(map_blocks as usize),
+            erased: (1..map_blocks).map(|i| Pbn(base.0 + i)).collect(),
+        };
+        for page in 0..pages {
+            if area.used == pages_per_block {
+                area.full.push_back(area.current);
+                area.current = area.erased.pop_front().expect("checked to fit");
+                area.used = 0;
+            }
+            area.note(
+                page,
+                geometry.ppn(area.current, area.used),
+                geometry.first_page(base),
+            );
+            area.used += 1;
+        }
+        for (first, block) in (0..pages).step_by(pages_per_block as usize).zip(base.0..) {
+            let here = (pages - first).min(pages_per_block);
+            flash.preload(Pbn(block), here, Role::Map, &mut |i| Lpn(first + i));
+        }
+        Ok(area)
+    }
+
+    fn check(
+        map_blocks: u32,
+        entries_per_page: u32,
+        entries: u32,
+        pages_per_block: u32,
+    ) -> Result<u32, Refusal> {
+        if map_blocks < 2 {
+            let text = format!("map_blocks = {map_blocks}: 0 (off), or at least 2");
+            return Err(Refusal::new("map_blocks", text));
+        }
+        if entries_per_page == 0 {
+            return Err(Refusal::new(
+                "map_entries_per_page",
+                "map_entries_per_page = 0: at least 1".into(),
+            ));
+        }
+        let pages = entries.div_ceil(entries_per_page);
+        let room = u64::from(map_blocks - 1) * u64::from(pages_per_block) - 1;
+        if u64::from(pages) > room {
+            let text = format!(
+                "map_blocks = {map_blocks} leave room for {room} map pages, but {entries} entries of {entries_per_page} a page need {pages}"
+            );
+            return Err(Refusal::new("map_blocks", text));
+        }
+        Ok(pages)
+    }
+
+    /// Blocks of the area.
+    pub fn blocks(&self) -> u32 {
+        self.page_at.len() as u32 / self.pages_per_block
+    }
+
+    fn note(&mut self, page: u32, at: Ppn, base: Ppn) {
+        self.page_at[(at.0 - base.0) as usize] = page;
+        if page as usize == self.place.len() {
+            self.place.push(at);
+        } else {
+            self.place[page as usize] = at;
+        }
+    }
+
+    /// Writes the map pages of one or two entries that changed, each page once, in ascending order.
+    /// `value` gives the content of an entry.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    pub fn update<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        first: u32,
+        second: Option<u32>,
+        value: impl Fn(u32) -> u32,
+    ) -> Result<(), F::Error> {
+        let a = first / self.entries_per_page;
+        let b = second.map_or(a, |entry| entry / self.entries_per_page);
+        self.write_page(flash, a.min(b), &value)?;
+        if a != b {
+            self.write_page(flash, a.max(b), &value)?;
+        }
+        Ok(())
+    }
+
+    fn write_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        page: u32,
+        value: &impl Fn(u32) -> u32,
+    ) -> Result<(), F::Error> {
+        while self.used == self.pages_per_block {
+            self.full.push_back(self.current);
+            self.current = self
+                .erased
+                .pop_front()
+                .expect("a reclaim always leaves an erased map block");
+            self.used = 0;
+            if self.erased.is_empty() {
+                self.reclaim(flash)?;
+            }
+        }
+        let first = page * self.entries_per_page;
+        let entries = self.entries_per_page;
+        let fill = |bytes: &mut [u8]| {
+            for (i, cell) in bytes.chunks_exact_mut(4).take(entries as usize).enumerate() {
+                cell.copy_from_slice(&value(first + i as u32).to_le_bytes());
+            }
+        };
+        let to = self.next(flash);
+        flash.program_map(
+            to,
+            Oob::new(Lpn(page), Role::Map),
+            fill,
+            F::Token::default(),
+        )?;
+        self.place_at(flash, page, to);
+        Ok(())
+    }
+
+    /// Makes room: moves the valid pages of the block that has been full longest, and erases it.
+    fn reclaim<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
+        let victim = self.full.pop_front().expect("some map block is full");
+        for position in 0..self.pages_per_block {
+            let from = flash.geometry().ppn(victim, position);
+            let page =
+                self.page_at[((victim.0 - self.base.0) * self.pages_per_block + position) as usize];
+            if page != u32::MAX && self.place[page as usize] == from {
+                let to = self.next(flash);
+                flash.copy(
+                    from,
+                    to,
+                    Oob::new(Lpn(page), Role::Map),
+                    Cause::Map,
+                    F::Token::default(),
+                )?;
+                self.place_at(flash, page, to);
+            }
+        }
+        flash.erase(victim, Cause::Map, F::Token::default())?;
+        let first = ((victim.0 - self.base.0) * self.pages_per_block) as usize;
+        self.page_at[first..first + self.pages_per_block as usize].fill(u32::MAX);
+        self.erased.push_back(victim);
+        Ok(())
+    }
+
+    fn next<F: Flash>(&mut self, flash: &F) -> Ppn {
+        let to = flash.geometry().ppn(self.current, self.used);
+        self.used += 1;
+        to
+    }
+
+    fn place_at<F: Flash>(&mut self, flash: &F, page: u32, at: Ppn) {
+        let base = flash.geometry().first_page(self.base);
+        self.note(page, at, base);
+    }
+}

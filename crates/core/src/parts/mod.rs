@@ -1,0 +1,8 @@
+//! What several schemes share, each once.
+
+pub mod hybrid;
+pub mod lists;
+pub mod map_area;
+pub mod page_store;
+pub mod pool;
+pub mod victims;

@@ -1,0 +1,240 @@
+//! A flash of real bytes in memory: the second flash, on which every scheme must keep what it was given.
+
+use crate::address::{Lpn, Pbn, Ppn};
+use crate::flash::{Cause, Flash, Oob, OobRead, Role, Slot};
+use crate::geometry::Geometry;
+use crate::ledger::Ledger;
+
+/// Bytes of an OOB that belong to the scheme.
+const OOB_BYTES: usize = 64;
+
+#[derive(Clone, Debug)]
+struct Page {
+    oob: OobRead,
+    oob_bytes: Vec<u8>,
+    bytes: Vec<u8>,
+}
+
+/// Flash in memory. Pages are `page_bytes` long; the host's data passes through [`RamFlash::buffer`].
+#[derive(Clone, Debug)]
+pub struct RamFlash {
+    /// Program state and counters.
+    pub ledger: Ledger,
+    pages: Vec<Option<Page>>,
+    page_bytes: usize,
+    sequence: u64,
+    buffer: Vec<Vec<u8>>,
+    /// Reads of pages that were not live.
+    pub unwritten_reads: u64,
+    pending_oob: Vec<u8>,
+    last_oob: Vec<u8>,
+}
+
+impl RamFlash {
+    /// An erased flash.
+    pub fn new(geometry: &Geometry, page_bytes: usize) -> Self {
+        Self {
+            ledger: Ledger::new(geometry),
+            pages: vec![None; geometry.pages() as usize],
+            page_bytes,
+            sequence: 0,
+            buffer: Vec::new(),
+            unwritten_reads: 0,
+            pending_oob: vec![0; OOB_BYTES],
+            last_oob: Vec::new(),
+        }
+    }
+
+    /// The host's buffer for a request of that many pages, all zeroes.
+    pub fn new_request(&mut self, pages: u32) -> &mut [Vec<u8>] {
+        self.buffer = vec![vec![0; self.page_bytes]; pages as usize];
+        &mut self.buffer
+    }
+
+    /// The host's buffer, by slot.
+    pub fn buffer(&self) -> &[Vec<u8>] {
+        &self.buffer
+    }
+
+    /// What a page of the start state `full` holds: bytes made from its number.
+    pub fn initial_page(lpn: Lpn, page_bytes: usize) -> Vec<u8> {
+        (0..page_bytes)
+            .map(|i| (lpn.0.wrapping_mul(0x9E37_79B1) >> (i % 4 * 8)) as u8 ^ 0xA5)
+            .collect()
+    }
+
+    fn put(&mut self, to: Ppn, oob: Oob, bytes: Vec<u8>) {
+        self.sequence += 1;
+        let oob = OobRead {
+            oob,
+            sequence: self.sequence,
+        };
+        let oob_bytes = std::mem::replace(&mut self.pending_oob, vec![0; OOB_BYTES]);
+        self.pages[to.index()] = Some(Page {
+            oob,
+            oob_bytes,
+            bytes,
+        });
+    }
+
+    fn page(&self, from: Ppn) -> &Page {
+        self.pages[from.index()]
+            .as_ref()
+            .expect("read of an erased page: the scheme has a bug")
+    }
+
+    /// The OOB of a page, uncounted, for checks.
+    pub fn peek_oob(&self, from: Ppn) -> Option<OobRead> {
+        self.pages[from.index()].as_ref().map(|page| page.oob)
+    }
+}
+
+impl Flash for RamFlash {
+    type Token = ();
+    type Error = std::convert::Infallible;
+    const BEARS_DATA: bool = true;
+
+    fn geometry(&self) -> &Geometry {
+        self.ledger.geometry()
+    }
+
+    fn written(&self, pbn: Pbn) -> u32 {
+        self.ledger.written(pbn)
+    }
+
+    fn is_programmed(&self, ppn: Ppn) -> bool {
+        self.ledger.is_programmed(ppn)
+    }
+
+    fn programmed(&self, pbn: Pbn) -> u32 {
+        self.ledger.programmed(pbn)
+    }
+
+    fn erase_count(&self, pbn: Pbn) -> u32 {
+        self.ledger.erase_count(pbn)
+    }
+
+    fn host_read(&mut self, slot: Slot, from: Ppn, _after: ()) -> Result<(), Self::Error> {
+        self.ledger.read(from, Cause::Host);
+        let bytes = self.page(from).bytes.clone();
+        self.last_oob = self.page(from).oob_bytes.clone();
+        self.buffer[slot.0 as usize] = bytes;
+        Ok(())
+    }
+
+    fn host_unwritten(&mut self, slot: Slot, _after: ()) {
+        self.unwritten_reads += 1;
+        self.buffer[slot.0 as usize] = vec![0; self.page_bytes];
+    }
+
+    fn host_program(
+        &mut self,
+        slot: Slot,
+        to: Ppn,
+        oob: Oob,
+        _after: (),
+    ) -> Result<(), Self::Error> {
+        self.ledger.program(to, Cause::Host);
+        let bytes = self.buffer[slot.0 as usize].clone();
+        self.put(to, oob, bytes);
+        Ok(())
+    }
+
+    fn host_trimmed(&mut self, _slot: Slot, _after: ()) {}
+
+    fn copy(
+        &mut self,
+        from: Ppn,
+        to: Ppn,
+        oob: Oob,
+        cause: Cause,
+        _after: (),
+    ) -> Result<(), Self::Error> {
+        self.ledger.read(from, cause);
+        self.ledger.program(to, cause);
+        let bytes = self.page(from).bytes.clone();
+        assert_eq!(
+            self.page(from).oob.oob.lpn,
+            oob.lpn,
+            "a copy keeps its page's number"
+        );
+        self.put(to, oob, bytes);
+        Ok(())
+    }
+
+    fn read_map(
+        &mut self,
+        from: Ppn,
+        take: impl FnOnce(&[u8]),
+        _after: (),
+    ) -> Result<(), Self::Error> {
+        self.ledger.read(from, Cause::Map);
+        take(&self.page(from).bytes);
+        Ok(())
+    }
+
+    fn program_map(
+        &mut self,
+        to: Ppn,
+        oob: Oob,
+        fill: impl FnOnce(&mut [u8]),
+        _after: (),
+    ) -> Result<(), Self::Error> {
+        self.ledger.program(to, Cause::Map);
+        let mut bytes = vec![0; self.page_bytes];
+        fill(&mut bytes);
+        self.put(to, oob, bytes);
+        Ok(())
+    }
+
+    fn read_oob(
+        &mut self,
+        from: Ppn,
+        cause: Cause,
+        _after: (),
+    ) -> Result<(Option<OobRead>, ()), Self::Error> {
+        self.ledger.read_oob(cause);
+        let page = self.pages[from.index()].as_ref();
+        self.last_oob = page.map(|page| page.oob_bytes.clone()).unwrap_or_default();
+        Ok((page.map(|page| page.oob), ()))
+    }
+
+    fn erase(&mut self, block: Pbn, cause: Cause, _after: ()) -> Result<(), Self::Error> {
+        self.ledger.erase(block, cause);
+        let geometry = self.ledger.geometry();
+        let first = geometry.first_page(block).index();
+        self.pages[first..first + geometry.pages_per_block as usize].fill(None);
+        Ok(())
+    }
+
+    fn join(&mut self, _a: (), _b: ()) {}
+
+    fn pcm_read(&mut self, _after: ()) {
+        self.ledger.counters.pcm_reads += 1;
+    }
+
+    fn pcm_write(&mut self, _after: ()) {
+        self.ledger.counters.pcm_writes += 1;
+    }
+
+    fn background(&mut self, _at_ns: u64) {}
+
+    fn next_oob_bytes(&mut self, fill: impl FnOnce(&mut [u8])) {
+        self.pending_oob = vec![0; OOB_BYTES];
+        fill(&mut self.pending_oob);
+    }
+
+    fn last_oob_bytes(&self) -> &[u8] {
+        &self.last_oob
+    }
+
+    fn preload(&mut self, block: Pbn, pages: u32, role: Role, lpn_of: &mut dyn FnMut(u32) -> Lpn) {
+        self.ledger.preload(block, pages);
+        for page in 0..pages {
+            let lpn = lpn_of(page);
+            let at = self.ledger.geometry().ppn(block, page);
+            let bytes = Self::initial_page(lpn, self.page_bytes);
+            self.put(at, Oob::new(lpn, role), bytes);
+        }
+    }
+}
