@@ -1,0 +1,256 @@
+//! The closed forms of timing.md section 11.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::machine::{add_ns, mul_ns};
+use super::{Clock, Completion, FlashOp, Machine, OpKind, Phases, TIME_MAX_NS};
+
+/// The end of an operation, in ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KnownEnd(pub u64);
+
+/// How long an operation takes, and how much of it on the bus.
+#[derive(Clone, Copy, Debug)]
+struct Cost {
+    total_ns: u64,
+    bus_ns: u64,
+}
+
+impl From<Phases> for Cost {
+    fn from(phases: Phases) -> Self {
+        Self {
+            total_ns: phases.total_ns(),
+            bus_ns: phases.bus_ns(),
+        }
+    }
+}
+
+/// The host request that is open.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    request: u64,
+    issue_ns: u64,
+    /// End of the own operations so far; the issue time at first.
+    end_ns: u64,
+    /// Earliest start up to the last own operation.
+    first_start_ns: u64,
+    /// Earliest start of the operations after it.
+    later_start_ns: u64,
+}
+
+/// Clock of a machine in which no two dies can want the same bus: an operation
+/// starts at its release and its end is final at once (timing.md section 11).
+#[derive(Clone, Debug)]
+pub struct Closed {
+    machine: Machine,
+    costs: [Cost; 7],
+    at_ns: u64,
+    /// End of the last operation of each die; the PCM device comes last.
+    free_ns: Vec<u64>,
+    /// Busy time of each die; the PCM device comes last.
+    busy_ns: Vec<u64>,
+    /// Bus time by die: a die that uses a bus is alone on it, and then die and
+    /// channel have the same number. At least as long as `busy_ns`.
+    bus_ns: Vec<u64>,
+    open: Option<Open>,
+    ready: BinaryHeap<Reverse<Completion>>,
+    /// Latest completion of the closed requests.
+    latest_ns: Option<u64>,
+}
+
+impl Closed {
+    /// True if this clock is exact for the machine: mode `flat`, or at most one
+    /// die a channel, or nothing ever crosses a bus.
+    #[must_use]
+    pub fn fits(machine: &Machine) -> bool {
+        machine.dies <= machine.channels
+            || machine.mode == super::Mode::Flat
+            || bus_is_free(machine)
+    }
+
+    /// Lets `device` do operations that cost `cost`, one after the other;
+    /// returns the end of the last one.
+    #[inline]
+    fn occupy(&mut self, device: usize, cost: Cost, after: KnownEnd) -> KnownEnd {
+        let free = &mut self.free_ns[device];
+        let start_ns = self.at_ns.max(*free).max(after.0);
+        let end_ns = add_ns(start_ns, cost.total_ns);
+        *free = end_ns;
+        self.busy_ns[device] = self.busy_ns[device].saturating_add(cost.total_ns);
+        self.bus_ns[device] = self.bus_ns[device].saturating_add(cost.bus_ns);
+        if let Some(open) = &mut self.open {
+            open.later_start_ns = open.later_start_ns.min(start_ns);
+        }
+        KnownEnd(end_ns)
+    }
+
+    #[inline]
+    fn device_of(&self, op: FlashOp) -> usize {
+        if op.kind.is_pcm() {
+            return self.busy_ns.len() - 1;
+        }
+        let die = op.die as usize;
+        assert!(die + 1 < self.busy_ns.len(), "die {die} does not exist");
+        die
+    }
+}
+
+/// True if every phase on a bus is empty.
+fn bus_is_free(machine: &Machine) -> bool {
+    machine.ordinary_phases().iter().all(|p| p.bus_ns() == 0)
+        && machine.in_ps == 0
+        && machine.out_ps == 0
+}
+
+impl Clock for Closed {
+    type Token = KnownEnd;
+    const EXACT_AT_ISSUE: bool = true;
+
+    fn new(machine: &Machine) -> Self {
+        debug_assert!(Self::fits(machine), "dies share a bus: use Events");
+        let dies = machine.dies.max(1) as usize;
+        let channels = machine.channels.max(1) as usize;
+        Self {
+            costs: machine.ordinary_phases().map(Cost::from),
+            machine: machine.clone(),
+            at_ns: 0,
+            free_ns: vec![0; dies + 1],
+            busy_ns: vec![0; dies + 1],
+            bus_ns: vec![0; channels.max(dies + 1)],
+            open: None,
+            ready: BinaryHeap::new(),
+            latest_ns: None,
+        }
+    }
+
+    #[inline]
+    fn set_time(&mut self, at_ns: u64) {
+        self.at_ns = at_ns.min(TIME_MAX_NS);
+    }
+
+    #[inline]
+    fn issue(&mut self, op: FlashOp, after: KnownEnd) -> KnownEnd {
+        let device = self.device_of(op);
+        let cost = if op.is_ordinary() {
+            self.costs[op.kind as usize]
+        } else {
+            self.machine.phases(op).into()
+        };
+        self.occupy(device, cost, after)
+    }
+
+    /// Closed form: copy `m` ends at `F + m (2c + xr + xw + tR + tPROG)`, with
+    /// copy-back at `F + m (2c + tR + tPROG)`.
+    fn copies(&mut self, die: u32, pages: u32, copyback: bool, after: KnownEnd) -> KnownEnd {
+        if pages == 0 {
+            return after;
+        }
+        let device = self.device_of(FlashOp::new(OpKind::CopyBack, die));
+        let kinds: &[OpKind] = if copyback {
+            &[OpKind::CopyBack]
+        } else {
+            &[OpKind::Read, OpKind::Program]
+        };
+        let mut run = Cost {
+            total_ns: 0,
+            bus_ns: 0,
+        };
+        for &kind in kinds {
+            let cost = self.costs[kind as usize];
+            run.total_ns = add_ns(run.total_ns, mul_ns(cost.total_ns, pages.into()));
+            run.bus_ns = add_ns(run.bus_ns, mul_ns(cost.bus_ns, pages.into()));
+        }
+        self.occupy(device, run, after)
+    }
+
+    #[inline]
+    fn join(&mut self, a: KnownEnd, b: KnownEnd) -> KnownEnd {
+        a.max(b)
+    }
+
+    #[inline]
+    fn begin_request(&mut self, request: u64) {
+        debug_assert!(self.open.is_none(), "a request is open already");
+        self.open = Some(Open {
+            request,
+            issue_ns: self.at_ns,
+            end_ns: self.at_ns,
+            first_start_ns: u64::MAX,
+            later_start_ns: u64::MAX,
+        });
+    }
+
+    #[inline]
+    fn own(&mut self, token: KnownEnd) {
+        debug_assert!(self.open.is_some(), "no request is open");
+        if let Some(open) = &mut self.open {
+            open.end_ns = open.end_ns.max(token.0);
+            open.first_start_ns = open.first_start_ns.min(open.later_start_ns);
+            open.later_start_ns = u64::MAX;
+        }
+    }
+
+    #[inline]
+    fn end_request(&mut self) {
+        debug_assert!(self.open.is_some(), "no request is open");
+        let Some(open) = self.open.take() else { return };
+        let first_start_ns = match open.first_start_ns {
+            u64::MAX => open.issue_ns,
+            start_ns => start_ns,
+        };
+        self.latest_ns = self.latest_ns.max(Some(open.end_ns));
+        self.ready.push(Reverse(Completion {
+            end_ns: open.end_ns,
+            request: open.request,
+            first_start_ns,
+        }));
+    }
+
+    fn drain(&mut self, out: &mut Vec<Completion>) {
+        out.extend(self.ready.drain().map(|Reverse(completion)| completion));
+    }
+
+    fn next_completion(&mut self) -> Option<Completion> {
+        self.ready.pop().map(|Reverse(completion)| completion)
+    }
+
+    fn idle_since(&mut self, until_ns: u64) -> Option<u64> {
+        self.latest_ns.filter(|&latest_ns| latest_ns < until_ns)
+    }
+
+    fn advance(&mut self, _until_ns: u64) {}
+
+    fn finish(&mut self) {}
+
+    fn known_end(&self, token: KnownEnd) -> Option<u64> {
+        Some(token.0)
+    }
+
+    fn die_busy_ns(&self) -> &[u64] {
+        &self.busy_ns[..self.busy_ns.len() - 1]
+    }
+
+    fn channel_busy_ns(&self) -> &[u64] {
+        &self.bus_ns[..self.machine.channels.max(1) as usize]
+    }
+
+    fn pcm_busy_ns(&self) -> u64 {
+        self.busy_ns[self.busy_ns.len() - 1]
+    }
+
+    fn last_end_ns(&self) -> u64 {
+        // A die's last operation ends last.
+        self.free_ns.iter().copied().max().unwrap_or(0)
+    }
+
+    fn reset(&mut self) {
+        self.at_ns = 0;
+        self.free_ns.fill(0);
+        self.busy_ns.fill(0);
+        self.bus_ns.fill(0);
+        self.open = None;
+        self.ready.clear();
+        self.latest_ns = None;
+    }
+}

@@ -1,0 +1,376 @@
+//! The machine that a clock times: buses, dies and latencies (timing.md
+//! sections 1, 2 and 6).
+
+use serde::{Deserialize, Serialize};
+
+/// The latest instant that a clock tells apart, about 292 years. Whatever
+/// would lie behind it (absurd latencies from a configuration) ends there.
+pub const TIME_MAX_NS: u64 = (1 << 63) - 1;
+
+/// The largest number of dies of a machine: what a token of
+/// [`Events`](super::Events) has room for, the PCM device included.
+pub const MAX_DIES: u32 = (1 << 20) - 1;
+
+/// `a + b`, at most [`TIME_MAX_NS`]; both must be times themselves.
+#[inline]
+pub(crate) const fn add_ns(a: u64, b: u64) -> u64 {
+    let sum = a.saturating_add(b);
+    if sum > TIME_MAX_NS { TIME_MAX_NS } else { sum }
+}
+
+/// `a * b`, at most [`TIME_MAX_NS`].
+pub(crate) const fn mul_ns(a: u64, b: u64) -> u64 {
+    let product = a.saturating_mul(b);
+    if product > TIME_MAX_NS {
+        TIME_MAX_NS
+    } else {
+        product
+    }
+}
+
+/// What of an operation costs time (timing.md sections 1 and 6).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Command and address cycles, transfers and cell times.
+    #[default]
+    Onfi,
+    /// Command and address cycles cost nothing.
+    NoCmd,
+    /// Cell times only: every operation is one phase of its die.
+    Flat,
+}
+
+/// The kinds of operations (timing.md section 2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OpKind {
+    /// Page read: command, tR, data out.
+    Read,
+    /// Page program: command and data in, tPROG.
+    Program,
+    /// Block erase: command, tBERS.
+    Erase,
+    /// Read of the out-of-band bytes only.
+    #[serde(rename = "oob")]
+    OobRead,
+    /// Page copy inside a die and plane: the data never cross the bus.
+    CopyBack,
+    /// Read of one map entry from the PCM device.
+    #[serde(rename = "pcm_read")]
+    PcmRead,
+    /// Write of one map entry to the PCM device.
+    #[serde(rename = "pcm_write")]
+    PcmWrite,
+}
+
+impl OpKind {
+    /// All kinds, in the order of their discriminants.
+    pub const ALL: [Self; 7] = [
+        Self::Read,
+        Self::Program,
+        Self::Erase,
+        Self::OobRead,
+        Self::CopyBack,
+        Self::PcmRead,
+        Self::PcmWrite,
+    ];
+
+    /// True of the operations of the PCM device, which name no die.
+    #[inline]
+    #[must_use]
+    pub const fn is_pcm(self) -> bool {
+        matches!(self, Self::PcmRead | Self::PcmWrite)
+    }
+}
+
+/// One operation as a scheme issues it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FlashOp {
+    /// What is done.
+    pub kind: OpKind,
+    /// Die, `0..dies`; ignored for the PCM device.
+    pub die: u32,
+    /// Planes that work together (`k`); 0 is read as 1.
+    pub planes: u32,
+    /// Bytes that a plane transfers (`n`); 0 = page and OOB. Only reads and
+    /// programs look at it.
+    pub bytes: u32,
+}
+
+impl FlashOp {
+    /// An operation of one plane with the ordinary transfer.
+    #[inline]
+    #[must_use]
+    pub const fn new(kind: OpKind, die: u32) -> Self {
+        Self {
+            kind,
+            die,
+            planes: 1,
+            bytes: 0,
+        }
+    }
+
+    /// True if the machine's table of ordinary durations holds it.
+    #[inline]
+    pub(crate) const fn is_ordinary(self) -> bool {
+        self.planes <= 1 && self.bytes == 0
+    }
+}
+
+/// The row of phases of an operation: bus, cell, bus, cell; 0 = no such phase
+/// (timing.md section 2: every operation fits this pattern).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Phases {
+    /// First hold of the bus: command, address, data in. ns.
+    pub bus_1_ns: u64,
+    /// First cell time. ns.
+    pub cell_1_ns: u64,
+    /// Second hold of the bus: data out, or the second command of a
+    /// copy-back. ns.
+    pub bus_2_ns: u64,
+    /// Second cell time: the program of a copy-back. ns.
+    pub cell_2_ns: u64,
+}
+
+impl Phases {
+    /// Time that the bus is held.
+    #[must_use]
+    pub const fn bus_ns(&self) -> u64 {
+        add_ns(self.bus_1_ns, self.bus_2_ns)
+    }
+
+    /// Time that only the die is held.
+    #[must_use]
+    pub const fn cell_ns(&self) -> u64 {
+        add_ns(self.cell_1_ns, self.cell_2_ns)
+    }
+
+    /// Duration of the operation when it never waits for the bus.
+    #[must_use]
+    pub const fn total_ns(&self) -> u64 {
+        add_ns(self.bus_ns(), self.cell_ns())
+    }
+}
+
+/// Parameters of timing.md section 1.
+///
+/// The default is the part `ssdsim` (section 7) with one channel and one die.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Machine {
+    /// Buses; die `d` is on channel `d mod channels`.
+    pub channels: u32,
+    /// Dies of the whole machine.
+    pub dies: u32,
+    /// Planes of a die.
+    pub planes: u32,
+    /// Cell time of a page read.
+    pub t_r_ns: u64,
+    /// Cell time of a page program.
+    pub t_prog_ns: u64,
+    /// Cell time of a block erase.
+    pub t_bers_ns: u64,
+    /// Cell time of an OOB-only read.
+    pub t_r_oob_ns: u64,
+    /// One command or address cycle.
+    pub cycle_ns: u64,
+    /// Picoseconds a byte into the die.
+    pub in_ps: u64,
+    /// Picoseconds a byte out of the die.
+    pub out_ps: u64,
+    /// Data bytes of a page.
+    pub page_bytes: u32,
+    /// Out-of-band bytes of a page.
+    pub oob_bytes: u32,
+    /// Access time of the PCM device, read.
+    pub pcm_read_ns: u64,
+    /// Access time of the PCM device, write.
+    pub pcm_write_ns: u64,
+    /// What of an operation costs time.
+    pub mode: Mode,
+}
+
+impl Default for Machine {
+    fn default() -> Self {
+        Self {
+            channels: 1,
+            dies: 1,
+            planes: 1,
+            t_r_ns: 20_000,
+            t_prog_ns: 200_000,
+            t_bers_ns: 1_500_000,
+            t_r_oob_ns: 20_000,
+            cycle_ns: 25,
+            in_ps: 25_000,
+            out_ps: 25_000,
+            page_bytes: 2048,
+            oob_bytes: 64,
+            pcm_read_ns: 115,
+            pcm_write_ns: 90_000,
+            mode: Mode::Onfi,
+        }
+    }
+}
+
+impl Machine {
+    /// Checks what the engines rely on.
+    ///
+    /// # Errors
+    /// A sentence for the user if there is no channel, no die, no plane, or
+    /// more than [`MAX_DIES`] dies.
+    pub fn validate(&self) -> Result<(), String> {
+        if self.channels == 0 {
+            return Err("a machine needs at least one channel".into());
+        }
+        if self.dies == 0 || self.dies > MAX_DIES {
+            return Err(format!("dies must be 1 to {MAX_DIES}, not {}", self.dies));
+        }
+        if self.planes == 0 {
+            return Err("a die needs at least one plane".into());
+        }
+        Ok(())
+    }
+
+    /// Channel of a die.
+    #[inline]
+    #[must_use]
+    pub const fn channel_of(&self, die: u32) -> u32 {
+        // A machine without channels is refused by `validate`; nobody shall
+        // divide by zero before that.
+        if self.channels == 0 {
+            0
+        } else {
+            die % self.channels
+        }
+    }
+
+    /// Bytes of an ordinary page transfer: page and OOB.
+    #[must_use]
+    pub const fn transfer_bytes(&self) -> u64 {
+        self.page_bytes as u64 + self.oob_bytes as u64
+    }
+
+    /// Time to move `bytes` at `ps` picoseconds a byte: `ceil(n ps / 1000)` ns.
+    #[must_use]
+    pub const fn xfer(bytes: u64, ps: u64) -> u64 {
+        match bytes.checked_mul(ps) {
+            Some(total_ps) => total_ps.div_ceil(1000),
+            // Rounding up once more is below notice at 584 years.
+            None => {
+                let ns = (bytes as u128 * ps as u128).div_ceil(1000);
+                if ns > TIME_MAX_NS as u128 {
+                    TIME_MAX_NS
+                } else {
+                    ns as u64
+                }
+            }
+        }
+    }
+
+    /// The phases of an operation in the machine's mode.
+    #[must_use]
+    pub fn phases(&self, op: FlashOp) -> Phases {
+        let bytes = match op.bytes {
+            0 => self.transfer_bytes(),
+            n => u64::from(n),
+        };
+        self.phases_of(op.kind, op.planes.max(1), bytes)
+    }
+
+    /// As [`phases`](Self::phases), with the bytes a plane taken literally.
+    #[must_use]
+    pub fn phases_of(&self, kind: OpKind, planes: u32, bytes: u64) -> Phases {
+        let planes = u64::from(planes);
+        let full = Phases {
+            bus_1_ns: self.first_bus_ns(kind, planes, bytes),
+            cell_1_ns: self.first_cell_ns(kind).min(TIME_MAX_NS),
+            bus_2_ns: self.second_bus_ns(kind, planes, bytes),
+            cell_2_ns: match kind {
+                OpKind::CopyBack => self.t_prog_ns.min(TIME_MAX_NS),
+                _ => 0,
+            },
+        };
+        match self.mode {
+            Mode::Onfi | Mode::NoCmd => full,
+            Mode::Flat => Phases {
+                cell_1_ns: full.cell_ns(),
+                ..Phases::default()
+            },
+        }
+    }
+
+    /// Duration of an operation that never waits for the bus.
+    #[must_use]
+    pub fn duration_ns(&self, op: FlashOp) -> u64 {
+        self.phases(op).total_ns()
+    }
+
+    /// Data on the bus alone, without command cycles and whatever the mode:
+    /// the transfer part of the energy (timing.md section 5). A copy-back and
+    /// an erase move no data.
+    #[must_use]
+    pub fn data_ns(&self, op: FlashOp) -> u64 {
+        let planes = u64::from(op.planes.max(1));
+        let bytes = match op.bytes {
+            0 => self.transfer_bytes(),
+            n => u64::from(n),
+        };
+        match op.kind {
+            OpKind::Read => Self::xfer(planes.saturating_mul(bytes), self.out_ps),
+            OpKind::Program => Self::xfer(planes.saturating_mul(bytes), self.in_ps),
+            OpKind::OobRead => {
+                Self::xfer(planes.saturating_mul(self.oob_bytes.into()), self.out_ps)
+            }
+            OpKind::Erase | OpKind::CopyBack | OpKind::PcmRead | OpKind::PcmWrite => 0,
+        }
+    }
+
+    /// `count` command and address cycles.
+    const fn cycles_ns(&self, count: u64) -> u64 {
+        match self.mode {
+            Mode::Onfi => mul_ns(count, self.cycle_ns),
+            Mode::NoCmd | Mode::Flat => 0,
+        }
+    }
+
+    fn first_bus_ns(&self, kind: OpKind, planes: u64, bytes: u64) -> u64 {
+        match kind {
+            OpKind::Read | OpKind::OobRead | OpKind::CopyBack => self.cycles_ns(7 * planes),
+            OpKind::Program => add_ns(
+                self.cycles_ns(7 * planes),
+                Self::xfer(planes.saturating_mul(bytes), self.in_ps),
+            ),
+            OpKind::Erase => self.cycles_ns(5 * planes),
+            OpKind::PcmRead | OpKind::PcmWrite => 0,
+        }
+    }
+
+    const fn first_cell_ns(&self, kind: OpKind) -> u64 {
+        match kind {
+            OpKind::Read | OpKind::CopyBack => self.t_r_ns,
+            OpKind::Program => self.t_prog_ns,
+            OpKind::Erase => self.t_bers_ns,
+            OpKind::OobRead => self.t_r_oob_ns,
+            OpKind::PcmRead => self.pcm_read_ns,
+            OpKind::PcmWrite => self.pcm_write_ns,
+        }
+    }
+
+    fn second_bus_ns(&self, kind: OpKind, planes: u64, bytes: u64) -> u64 {
+        match kind {
+            OpKind::Read => Self::xfer(planes.saturating_mul(bytes), self.out_ps),
+            OpKind::OobRead => {
+                Self::xfer(planes.saturating_mul(self.oob_bytes.into()), self.out_ps)
+            }
+            OpKind::CopyBack => self.cycles_ns(7 * planes),
+            _ => 0,
+        }
+    }
+
+    /// The phases of every kind's ordinary operation, indexed by the kind.
+    #[must_use]
+    pub(crate) fn ordinary_phases(&self) -> [Phases; 7] {
+        OpKind::ALL.map(|kind| self.phases(FlashOp::new(kind, 0)))
+    }
+}

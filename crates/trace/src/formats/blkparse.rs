@@ -1,0 +1,121 @@
+//! The text that `blkparse` prints by default.
+//!
+//! `maj,min cpu sequence seconds pid action rwbs sector + sectors [process]`. Queue events (`Q`) are requests,
+//! all other events are skipped. In `rwbs`, `R`, `W` and `D` are read, write and discard; an `F` before it asks
+//! for a flush first, an `F` after it is FUA (forced unit access) and is part of the write. A queue event
+//! without a size and with a leading `F` is a flush. Discards with data direction none and the summary at
+//! the end of the file are understood. The device is the volume.
+
+use super::{Parsed, TextFormat, request};
+use crate::Op;
+use crate::error::Fault;
+use crate::parse::{need_sectors, need_time, number, words};
+use crate::volumes::Volumes;
+
+#[derive(Default)]
+pub(crate) struct Blkparse {
+    /// The summary after the events was reached.
+    summary: bool,
+}
+
+/// Whether a word is a device number as `259,2`.
+fn is_device(word: &[u8]) -> bool {
+    match memchr::memchr(b',', word) {
+        Some(i) => number(&word[..i]).is_some() && number(&word[i + 1..]).is_some(),
+        None => false,
+    }
+}
+
+/// Whether a line has the shape of an event.
+pub(crate) fn is_event(line: &[u8]) -> bool {
+    let (f, n) = words::<7>(line);
+    n >= 6 && is_device(f[0]) && number(f[1]).is_some() && memchr::memchr(b'.', f[3]).is_some()
+}
+
+impl TextFormat for Blkparse {
+    fn line(&mut self, line: &[u8], volumes: &mut Volumes) -> Result<Parsed, Fault> {
+        let (f, n) = words::<10>(line);
+        if !is_device(f[0]) {
+            if self.summary || f[0][0] == b'#' {
+                return Ok(Parsed::Skip);
+            }
+            if begins_summary(line) {
+                self.summary = true;
+                return Ok(Parsed::Skip);
+            }
+            return Err(Fault::new("the line is no event of blkparse").hint(
+                "an event is: maj,min cpu sequence seconds pid action rwbs sector + sectors [process]; \
+                 the output must be blkparse's default format",
+            ));
+        }
+        if n < 6 {
+            return Err(Fault::new("the event is cut off"));
+        }
+        let time = need_time(f[3], "time", 9)?;
+        if f[5] != b"Q" {
+            return Ok(Parsed::Skip);
+        }
+        if n < 7 {
+            return Err(Fault::new("the event is cut off"));
+        }
+        let Some((flush, op)) = rwbs(f[6])? else {
+            return Ok(Parsed::Skip);
+        };
+        let volume = volumes.number(f[0])?;
+        let first = request(time, Op::Flush, volume, 0, 0);
+        if n >= 9 && f[8] == b"+" {
+            let offset = need_sectors(f[7], "sector")?;
+            let bytes = need_sectors(f[9], "size")?;
+            return Ok(match op {
+                Some(op) if flush && bytes > 0 => {
+                    Parsed::Two(first, request(time, op, volume, offset, bytes))
+                }
+                Some(op) if !flush => Parsed::One(request(time, op, volume, offset, bytes)),
+                _ => Parsed::One(first),
+            });
+        }
+        if flush {
+            return Ok(Parsed::One(first));
+        }
+        // Without `sector + sectors` there is no data: a passed-through command, say.
+        if n < 8 || matches!(f[7].first(), Some(b'[' | b'(')) {
+            return Ok(Parsed::Skip);
+        }
+        Err(Fault::new("the queue event has no 'sector + sectors'")
+            .hint("the output must be blkparse's default format"))
+    }
+}
+
+/// The lines that stand behind the events.
+fn begins_summary(line: &[u8]) -> bool {
+    let line = line.trim_ascii_start();
+    [
+        &b"CPU"[..],
+        b"Total (",
+        b"Input file",
+        b"Throughput (",
+        b"Events (",
+    ]
+    .iter()
+    .any(|start| line.starts_with(start))
+}
+
+/// `rwbs`: whether it asks for a flush first, and the operation if there is data; `None` for a
+/// command without a data direction.
+fn rwbs(text: &[u8]) -> Result<Option<(bool, Option<Op>)>, Fault> {
+    let (flush, rest) = match text {
+        [b'F', rest @ ..] => (true, rest),
+        rest => (false, rest),
+    };
+    Ok(match rest.first() {
+        Some(b'R') => Some((flush, Some(Op::Read))),
+        Some(b'W') => Some((flush, Some(Op::Write))),
+        Some(b'D') => Some((flush, Some(Op::Trim))),
+        // `FN`, a bare `F`, or `FF` (with FUA): a flush without data.
+        Some(b'N' | b'F' | b'S' | b'M') | None if flush => Some((true, None)),
+        Some(b'N') => None,
+        _ => {
+            return Err(super::unknown_op(text, "letters as R, W, D, WS, FWS or FN"));
+        }
+    })
+}

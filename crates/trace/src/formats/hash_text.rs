@@ -1,0 +1,74 @@
+//! Text with a content hash per 4 KiB page: seconds, `W` or `R`, first sector, bytes, process, device,
+//! hash, separated by tabs.
+//!
+//! A request of `n` bytes has a line for each of its pages, and every one of them repeats the time, the
+//! address and the whole size; lines of requests of the same instant may alternate. The request is
+//! handed out at its first line; as many further lines as it has pages are passed over. Blank records
+//! stand between. Process names may hold tabs, so only the first four fields are taken by place, the
+//! device as the last but one.
+
+use super::{Format, Parsed, TextFormat, request, unknown_op, wrong_fields};
+use crate::Op;
+use crate::error::Fault;
+use crate::parse::{need, need_sectors, need_time, split, trim};
+use crate::volumes::Volumes;
+
+/// At most this many requests can wait for further lines; the oldest is given up first.
+const OPEN_REQUESTS: usize = 64;
+
+#[derive(Default)]
+pub(crate) struct HashText {
+    /// Requests and how many of their lines are still to come.
+    open: std::collections::VecDeque<(u64, Op, u64, u64, u64)>,
+}
+
+impl TextFormat for HashText {
+    #[inline]
+    fn line(&mut self, line: &[u8], volumes: &mut Volumes) -> Result<Parsed, Fault> {
+        let (f, n) = split::<5>(line, b'\t');
+        if f.iter().all(|field| trim(field).is_empty()) {
+            return Ok(Parsed::Skip);
+        }
+        if n < 5 {
+            return Err(wrong_fields(n, Format::HashText));
+        }
+        let time = need_time(f[0], "time", 9)?;
+        let op = match trim(f[1]) {
+            b"R" => Op::Read,
+            b"W" => Op::Write,
+            other => return Err(unknown_op(other, "R or W")),
+        };
+        let offset = need_sectors(f[2], "sector")?;
+        let bytes = need(f[3], "size")?;
+        let known = self
+            .open
+            .iter_mut()
+            .position(|o| (o.0, o.1, o.2, o.3) == (time, op, offset, bytes));
+        if let Some(i) = known {
+            self.open[i].4 -= 1;
+            if self.open[i].4 == 0 {
+                self.open.remove(i);
+            }
+            return Ok(Parsed::Skip);
+        }
+        let lines = bytes.div_ceil(4096);
+        if lines > 1 {
+            if self.open.len() == OPEN_REQUESTS {
+                self.open.pop_front();
+            }
+            self.open.push_back((time, op, offset, bytes, lines - 1));
+        }
+        let volume = volumes.number(device(line))?;
+        Ok(Parsed::One(request(time, op, volume, offset, bytes)))
+    }
+}
+
+/// The last field but one.
+fn device(line: &[u8]) -> &[u8] {
+    let Some(last) = memchr::memrchr(b'\t', line) else {
+        return b"";
+    };
+    let head = &line[..last];
+    let start = memchr::memrchr(b'\t', head).map_or(0, |i| i + 1);
+    trim(&head[start..])
+}

@@ -1,0 +1,52 @@
+//! Block traces for Floatgate: every common trace format in and out, workload generators and
+//! workload statistics.
+//!
+//! # Outline
+//!
+//! | module | what |
+//! |---|---|
+//! | [`open`], [`open_reader`], [`open_merged`], [`Reader`] | reading: transparent decompression, detection by content, streaming |
+//! | [`Request`], [`Op`], [`Counts`] | what a trace is made of |
+//! | [`Format`] | the formats, their names and extensions |
+//! | [`Writer`], [`WriteOptions`] | writing; nothing half-written is left on an error |
+//! | [`generate`] | synthetic page requests, reproducible to the bit |
+//! | [`stats`] | workload statistics, streaming |
+//!
+//! Offsets and sizes are bytes and times are nanoseconds everywhere, whatever the format counts in.
+//! Reading never needs memory in proportion to the trace, and no input makes it panic: whatever is
+//! wrong with a file comes back as a [`TraceError`] that names the file and the line, shows the
+//! line and says what to do.
+//!
+//! # Example
+//!
+//! ```
+//! use floatgate_trace::{open_reader, Op, OpenOptions};
+//!
+//! let text = b"# a trace of pages\nW 0 2\nR 1 1\n";
+//! let options = OpenOptions { page_bytes: 4096, ..OpenOptions::default() };
+//! let mut reader = open_reader("example", Box::new(&text[..]), &options)?;
+//! let first = reader.next()?.expect("two requests");
+//! assert_eq!((first.op, first.offset, first.bytes), (Op::Write, 0, 8192));
+//! # Ok::<(), floatgate_trace::TraceError>(())
+//! ```
+
+mod detect;
+mod error;
+mod formats;
+pub mod generate;
+mod input;
+mod merged;
+mod parse;
+mod reader;
+mod request;
+mod source;
+pub mod stats;
+mod volumes;
+mod write;
+
+pub use error::{Position, TraceError};
+pub use formats::{AddressUnit, Format, TimeUnit};
+pub use reader::{OpenOptions, Reader, open, open_merged, open_reader};
+pub use request::{Counts, Op, Request};
+pub use source::Compression;
+pub use write::{WriteOptions, WriteSummary, Writer};

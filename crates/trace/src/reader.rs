@@ -1,0 +1,555 @@
+//! Opening traces and reading their requests.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::{Position, Stop, TraceError};
+use crate::formats::{self, AddressUnit, Decoder, Format, Parsed, TextDecoder, TextFormat, TimeUnit};
+use crate::input::{Input, PEEK_BYTES};
+use crate::merged::Merged;
+use crate::source::{self, Compression};
+use crate::{Counts, Op, Request};
+
+/// A larger read or write is taken for a mistake in units: no block interface has one.
+const MAX_DATA_BYTES: u64 = 1 << 32;
+
+/// How to read a trace. The default detects everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// The format; `None` detects it by the content.
+    pub format: Option<Format>,
+    /// Hands out the requests of this volume only.
+    pub volume: Option<u32>,
+    /// Hands out the requests of the volume of this name only.
+    pub volume_name: Option<String>,
+    /// Bytes of a page in [`Format::Pages`]; 0 takes what the file says, or 4,096.
+    pub page_bytes: u32,
+    /// The unit of the times of a five-column trace, instead of its format's.
+    pub time_unit: Option<TimeUnit>,
+    /// The unit of the addresses and sizes of a five-column trace, instead of its format's.
+    pub address_unit: Option<AddressUnit>,
+}
+
+/// Opens a trace file.
+///
+/// Compression (gzip, xz, Zstandard, bzip2) is recognised by its magic number, the format by the
+/// first 64 KiB of the content.
+///
+/// # Errors
+/// If the file cannot be read or decompressed, is empty, or its format is not recognised.
+pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Reader, TraceError> {
+    let path = path.as_ref();
+    let name = path.display().to_string();
+    let file = File::open(path).map_err(|e| TraceError::io(&name, "cannot open the trace", &e))?;
+    if file.metadata().is_ok_and(|m| m.is_dir()) {
+        return Err(TraceError::file(&name, "this is a directory").hint("name a trace file"));
+    }
+    let total = source::length(&file);
+    open_with(&name, Box::new(file), Some(path), total, options)
+}
+
+/// Opens a trace from a stream: bytes in memory, a pipe.
+///
+/// `name` stands for the file in messages; its ending tells the units of the five-column formats.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_reader(
+    name: &str,
+    stream: Box<dyn Read + Send>,
+    options: &OpenOptions,
+) -> Result<Reader, TraceError> {
+    open_with(name, stream, None, None, options)
+}
+
+fn open_with(
+    name: &str,
+    raw: Box<dyn Read + Send>,
+    path: Option<&Path>,
+    total: Option<u64>,
+    options: &OpenOptions,
+) -> Result<Reader, TraceError> {
+    let reading = |e: &std::io::Error| TraceError::io(name, "cannot read the trace", e);
+    let source = source::open(raw).map_err(|e| reading(&e))?;
+    let mut input = Input::new(source.stream);
+    let peek = input.peek(PEEK_BYTES).map_err(|e| reading(&e))?;
+    if peek.is_empty() {
+        return Err(TraceError::file(name, "the trace is empty")
+            .hint("the file has no bytes; was it written or downloaded completely?"));
+    }
+    let format = match options.format {
+        Some(format) => format,
+        None => crate::detect::detect(peek, peek.len() < PEEK_BYTES, name).map_err(|fault| {
+            let mut error = TraceError::file(name, fault.message);
+            error.hint = fault.hint;
+            error
+        })?,
+    };
+    if !format.is_five_columns() && (options.time_unit.is_some() || options.address_unit.is_some()) {
+        return Err(TraceError::file(
+            name,
+            format!("a unit was given, but format '{format}' has its own"),
+        )
+        .hint("leave the unit out; it is for the five-column formats"));
+    }
+    let path = path.filter(|_| source.compression == Compression::None);
+    let decoder = decoder(name, format, input, path, &source.count, options)?;
+    Ok(Reader {
+        path: name.to_owned(),
+        format,
+        compression: source.compression,
+        decoder,
+        volume: options.volume,
+        volume_name: options.volume_name.clone(),
+        volume_found: None,
+        rebase: !format.times_start_at_zero(),
+        may_be_empty: false,
+        base: None,
+        last: 0,
+        pending: None,
+        counts: Counts::default(),
+        count: source.count,
+        total,
+        state: State::Running,
+    })
+}
+
+/// Opens several files as one trace, ordered by time: the files that `blktrace` wrote for each CPU, say.
+///
+/// Each file keeps the order of its own requests; among the files the earliest request comes first, of
+/// equal times that of the file named first. The times are those of the files, so they must come
+/// from one recording. Volumes are matched by name. One file is opened as by [`open`].
+///
+/// # Errors
+/// As [`open`], and if the files differ in format. A file without a request is fine if another has one.
+pub fn open_merged<P: AsRef<Path>>(
+    paths: &[P],
+    options: &OpenOptions,
+) -> Result<Reader, TraceError> {
+    let first = match paths {
+        [] => return Err(TraceError::file("", "no trace was named")),
+        [one] => return open(one, options),
+        [first, ..] => first.as_ref().display().to_string(),
+    };
+    let part_options = OpenOptions {
+        volume: None,
+        volume_name: None,
+        ..options.clone()
+    };
+    let mut parts: Vec<Reader> = Vec::with_capacity(paths.len());
+    let mut total = Some(0u64);
+    for path in paths {
+        let mut part = open(path, &part_options)?;
+        if let Some(before) = parts.first()
+            && before.format != part.format
+        {
+            return Err(TraceError::file(
+                &part.path,
+                format!(
+                    "this is format '{}', but '{}' is format '{}'",
+                    part.format, before.path, before.format
+                ),
+            )
+            .hint("files read as one trace must have one format"));
+        }
+        part.rebase = false;
+        part.may_be_empty = true;
+        total = total.zip(part.total).map(|(a, b)| a + b);
+        parts.push(part);
+    }
+    let format = parts[0].format;
+    let compression = parts[0].compression;
+    let count = Arc::new(AtomicU64::new(0));
+    Ok(Reader {
+        path: format!("{first} and {} more", paths.len() - 1),
+        format,
+        compression,
+        decoder: Box::new(Merged::new(parts, Arc::clone(&count))),
+        volume: options.volume,
+        volume_name: options.volume_name.clone(),
+        volume_found: None,
+        rebase: !format.times_start_at_zero(),
+        may_be_empty: false,
+        base: None,
+        last: 0,
+        pending: None,
+        counts: Counts::default(),
+        count,
+        total,
+        state: State::Running,
+    })
+}
+
+/// The decoder of a format.
+fn decoder(
+    name: &str,
+    format: Format,
+    input: Input,
+    path: Option<&Path>,
+    count: &Arc<AtomicU64>,
+    options: &OpenOptions,
+) -> Result<Box<dyn Decoder>, TraceError> {
+    #[cfg(not(feature = "parquet"))]
+    let _ = (path, count);
+    fn text<F: TextFormat + 'static>(input: Input, format: F) -> Box<dyn Decoder> {
+        Box::new(TextDecoder::new(input, format))
+    }
+    Ok(match format {
+        Format::Msr => text(input, formats::msr::Msr::default()),
+        Format::Spc => text(input, formats::spc::Spc),
+        Format::DiskSimAscii
+        | Format::DiskSimAsciiBytes
+        | Format::MicrosecondAscii
+        | Format::SsdSimAscii => text(
+            input,
+            formats::ascii::Ascii::new(format, options.time_unit, options.address_unit),
+        ),
+        Format::Blkparse => text(input, formats::blkparse::Blkparse::default()),
+        Format::FioIolog => text(input, formats::iolog::Iolog::default()),
+        Format::Alibaba => text(input, formats::alibaba::Alibaba),
+        Format::Tencent => text(input, formats::tencent::Tencent),
+        Format::Systor => text(input, formats::systor::Systor),
+        Format::DiskMon => text(input, formats::diskmon::DiskMon),
+        Format::Blkreplay => text(input, formats::blkreplay::Blkreplay::default()),
+        Format::Recorded => text(input, formats::recorded::Recorded),
+        Format::Pages => text(input, formats::pages::Pages::new(options.page_bytes)),
+        Format::HashText => text(input, formats::hash_text::HashText::default()),
+        Format::Blktrace => Box::new(formats::blktrace::Blktrace::new(input)),
+        Format::Vscsi => Box::new(
+            formats::vscsi::Vscsi::new(input).map_err(|stop| stopped(name, stop, None, None))?,
+        ),
+        #[cfg(feature = "parquet")]
+        Format::Parquet => Box::new(
+            formats::parquet::ParquetDecoder::new(input, path, Arc::clone(count))
+                .map_err(|stop| stopped(name, stop, None, None))?,
+        ),
+        #[cfg(not(feature = "parquet"))]
+        Format::Parquet => {
+            return Err(
+                TraceError::file(name, "this build cannot read Parquet").hint(
+                    "build with the feature 'parquet', or convert the trace with a build that has it",
+                ),
+            );
+        }
+    })
+}
+
+/// The error of a decoder with its place.
+fn stopped(
+    path: &str,
+    stop: Stop,
+    position: Option<Position>,
+    excerpt: Option<String>,
+) -> TraceError {
+    match stop {
+        Stop::Fault(fault) => {
+            let mut error = TraceError::file(path, fault.message).at(position, excerpt);
+            error.hint = fault.hint;
+            error
+        }
+        Stop::Placed(error) => *error,
+        Stop::Io(e) => TraceError::io(path, "cannot read on", &e).at(position, None),
+    }
+}
+
+/// Whether a reader can go on.
+enum State {
+    Running,
+    Ended,
+    Failed(Box<TraceError>),
+}
+
+/// Requests of a trace, one after the other.
+///
+/// Not an [`Iterator`], so that [`counts`](Reader::counts) and [`line`](Reader::line) can be asked
+/// between requests; [`requests`](Reader::requests) makes one.
+pub struct Reader {
+    path: String,
+    format: Format,
+    compression: Compression,
+    decoder: Box<dyn Decoder>,
+    volume: Option<u32>,
+    volume_name: Option<String>,
+    /// The number of `volume_name` once it was met.
+    volume_found: Option<u32>,
+    rebase: bool,
+    /// A part of a merged trace may have no request.
+    may_be_empty: bool,
+    /// The time of the trace's first request.
+    base: Option<u64>,
+    /// The arrival of the request before.
+    last: u64,
+    pending: Option<Request>,
+    counts: Counts,
+    count: Arc<AtomicU64>,
+    total: Option<u64>,
+    state: State,
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader")
+            .field("path", &self.path)
+            .field("format", &self.format)
+            .field("compression", &self.compression)
+            .field("counts", &self.counts)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Reader {
+    /// The next request, or `None` at the end of the trace.
+    ///
+    /// # Errors
+    /// A line or record that cannot be understood, a file that is cut off, and a trace that ends without
+    /// a single request. After an error the same error comes again.
+    #[allow(clippy::should_implement_trait)] // it returns Result<Option<_>>
+    #[inline]
+    pub fn next(&mut self) -> Result<Option<Request>, TraceError> {
+        loop {
+            let raw = match self.pending.take() {
+                Some(raw) => raw,
+                None => {
+                    match self.state {
+                        State::Running => {}
+                        State::Ended => return Ok(None),
+                        State::Failed(ref error) => return Err(TraceError::clone(error)),
+                    }
+                    match self.decoder.next() {
+                        Ok(Some(Parsed::One(raw))) => raw,
+                        Ok(Some(Parsed::Skip)) => {
+                            self.counts.skipped += 1;
+                            continue;
+                        }
+                        Ok(Some(Parsed::Two(first, second))) => {
+                            self.pending = Some(second);
+                            first
+                        }
+                        Ok(None) => return self.end(),
+                        Err(stop) => return self.fail(stop),
+                    }
+                }
+            };
+            if let Some(request) = self.accept(raw)? {
+                return Ok(Some(request));
+            }
+        }
+    }
+
+    /// Checks a request, gives it its arrival and counts it; `None` if it is left out.
+    #[inline]
+    fn accept(&mut self, mut raw: Request) -> Result<Option<Request>, TraceError> {
+        if raw.op == Op::Flush {
+            (raw.offset, raw.bytes) = (0, 0);
+        } else if raw.bytes == 0 {
+            self.counts.skipped += 1;
+            self.counts.empty += 1;
+            return Ok(None);
+        }
+        if raw.offset.checked_add(raw.bytes).is_none()
+            || (raw.bytes > MAX_DATA_BYTES && matches!(raw.op, Op::Read | Op::Write))
+        {
+            return Err(self.implausible(raw));
+        }
+        let base = *self.base.get_or_insert(raw.arrival_ns);
+        if (self.volume.is_some() || self.volume_name.is_some()) && !self.wanted(raw.volume) {
+            self.counts.filtered += 1;
+            return Ok(None);
+        }
+        if self.rebase {
+            if raw.arrival_ns < base {
+                self.counts.clamped += 1;
+            }
+            raw.arrival_ns = raw.arrival_ns.saturating_sub(base);
+        }
+        if raw.arrival_ns < self.last {
+            self.counts.backwards += 1;
+        }
+        self.last = raw.arrival_ns;
+        self.counts.accepted += 1;
+        Ok(Some(raw))
+    }
+
+    /// Whether a volume was asked for.
+    fn wanted(&mut self, volume: u32) -> bool {
+        if self.volume.is_some_and(|v| v != volume) {
+            return false;
+        }
+        let Some(name) = &self.volume_name else {
+            return true;
+        };
+        match self.volume_found {
+            Some(found) => found == volume,
+            None => {
+                let found = self.decoder.volumes().name(volume) == *name;
+                if found {
+                    self.volume_found = Some(volume);
+                }
+                found
+            }
+        }
+    }
+
+    #[cold]
+    fn implausible(&mut self, raw: Request) -> TraceError {
+        let message = if raw.offset.checked_add(raw.bytes).is_none() {
+            format!(
+                "the request of {} bytes at {} ends beyond 2^64",
+                raw.bytes, raw.offset
+            )
+        } else {
+            format!("a request of {} bytes is larger than 4 GiB", raw.bytes)
+        };
+        let error = TraceError::file(&self.path, message)
+            .at(Some(self.decoder.position()), None)
+            .hint("check that the size is in the unit that the format counts in");
+        self.pending = None;
+        self.state = State::Failed(Box::new(error.clone()));
+        error
+    }
+
+    #[cold]
+    fn fail(&mut self, stop: Stop) -> Result<Option<Request>, TraceError> {
+        let position = Some(self.decoder.position());
+        let error = stopped(&self.path, stop, position, self.decoder.excerpt());
+        self.state = State::Failed(Box::new(error.clone()));
+        Err(error)
+    }
+
+    /// The end of the trace: fine if there was a request.
+    #[cold]
+    fn end(&mut self) -> Result<Option<Request>, TraceError> {
+        self.state = State::Ended;
+        if self.counts.accepted > 0 || self.may_be_empty {
+            return Ok(None);
+        }
+        let error = if self.counts.filtered > 0 {
+            let wanted = match (&self.volume_name, self.volume) {
+                (Some(name), _) => format!("'{name}'"),
+                (None, Some(number)) => number.to_string(),
+                (None, None) => String::new(),
+            };
+            let names = self.decoder.volumes().names();
+            let known = match names.len() {
+                0 => "the volumes are numbered in the trace itself".to_owned(),
+                1..=20 => format!("the trace has: {}", names.join(", ")),
+                n => format!("the trace has {n} volumes, the first are: {}", names[..20].join(", ")),
+            };
+            TraceError::file(
+                &self.path,
+                format!(
+                    "no request of volume {wanted} among the {} requests of the trace",
+                    self.counts.filtered
+                ),
+            )
+            .hint(known)
+        } else {
+            let (position, excerpt) = match self.decoder.first_skipped() {
+                Some((position, excerpt)) => (Some(position), Some(excerpt)),
+                None => (None, None),
+            };
+            TraceError::file(
+                &self.path,
+                format!(
+                    "not a single request in {} records read as format '{}'; the first that was no request is shown",
+                    self.counts.skipped, self.format
+                ),
+            )
+            .at(position, excerpt)
+            .hint("if this is a trace of another format, say which one")
+        };
+        self.state = State::Failed(Box::new(error.clone()));
+        Err(error)
+    }
+
+    /// Adds up to `max` requests to `batch` and returns how many; 0 is the end of the trace.
+    ///
+    /// # Errors
+    /// As [`next`](Reader::next); the requests before the error are in the batch.
+    pub fn next_batch(&mut self, batch: &mut Vec<Request>, max: usize) -> Result<usize, TraceError> {
+        let before = batch.len();
+        while batch.len() - before < max {
+            match self.next()? {
+                Some(request) => batch.push(request),
+                None => break,
+            }
+        }
+        Ok(batch.len() - before)
+    }
+
+    /// The rest of the requests as an iterator; it ends after an error.
+    pub fn requests(&mut self) -> impl Iterator<Item = Result<Request, TraceError>> + '_ {
+        let mut failed = false;
+        std::iter::from_fn(move || {
+            if failed {
+                return None;
+            }
+            let next = self.next().transpose();
+            failed = matches!(next, Some(Err(_)));
+            next
+        })
+    }
+
+    /// What was met so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The format.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// The compression of the file.
+    pub fn compression(&self) -> Compression {
+        self.compression
+    }
+
+    /// The line (in a binary format the record) of the request last handed out, the first being 1.
+    pub fn line(&self) -> u64 {
+        match self.decoder.position() {
+            Position::Line(n) | Position::Record(n) => n,
+        }
+    }
+
+    /// The place of the request last handed out.
+    pub fn position(&self) -> Position {
+        self.decoder.position()
+    }
+
+    /// The name of the trace in messages.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The name of a volume in the trace (`hm_0`, `259,2`); its number where the format has no names.
+    pub fn volume_name(&self, volume: u32) -> String {
+        self.decoder.volumes().name(volume)
+    }
+
+    /// The names of the volumes met so far, by number; empty in formats that number their volumes.
+    pub fn volume_names(&self) -> &[String] {
+        self.decoder.volumes().names()
+    }
+
+    /// Bytes of the file (compressed, if it is) read so far, for a progress bar.
+    pub fn bytes_read(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// The length of the file; `None` for a stream.
+    pub fn bytes_total(&self) -> Option<u64> {
+        self.total
+    }
+
+    /// An error about the request last handed out, such as an address past the end of the device:
+    /// it names this trace and the line.
+    pub fn error_here(&self, message: impl Into<String>, hint: impl Into<String>) -> TraceError {
+        TraceError::file(&self.path, message)
+            .at(Some(self.decoder.position()), None)
+            .hint(hint)
+    }
+}
