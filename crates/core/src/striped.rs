@@ -52,6 +52,7 @@ impl<S: Ftl> Ftl for Striped<S> {
     const TITLE: &'static str = S::TITLE;
     const SUMMARY: &'static str = S::SUMMARY;
     const SOURCE: &'static str = S::SOURCE;
+    const USES_IDLE_TIME: bool = S::USES_IDLE_TIME;
     type Options = S::Options;
 
     fn ram_bytes(geometry: &Geometry, options: &Self::Options) -> u64 {

@@ -1,1 +1,28 @@
-//! x
+//! A modelled SSD: any Floatgate scheme on a flash that is nothing but time, energy and wear.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`config`], [`part`] | what a run is made of; presets of flash parts |
+//! | [`clock`] | when operations start and end, to the nanosecond |
+//! | [`flash`] | [`flash::SimFlash`]: program rules, counters and a clock under one scheme |
+//! | [`host`] | trace requests to page requests: partial pages, addresses past the end, trims |
+//! | [`session`] | one scheme, one flash, one host: requests in, measurements out |
+//! | [`run`] | a whole run by the name of its scheme |
+//! | [`ageing`] | named recipes that age a device before it is measured |
+//! | [`metrics`], [`energy`], [`results`] | what is measured and how it is reported |
+//! | [`conform`] | runs conformance vectors |
+//! | [`analytic`] | closed formulas to hold a run against |
+
+pub mod ageing;
+pub mod analytic;
+pub mod clock;
+pub mod config;
+pub mod conform;
+pub mod energy;
+pub mod flash;
+pub mod host;
+pub mod metrics;
+pub mod part;
+pub mod results;
+pub mod run;
+pub mod session;

@@ -65,11 +65,6 @@ impl Input {
         Ok(&self.buffer[self.start..stop])
     }
 
-    /// Whether everything was consumed (reads ahead if need be).
-    pub fn at_end(&mut self) -> io::Result<bool> {
-        Ok(self.peek(1)?.is_empty())
-    }
-
     /// The next line without its line end, or `None` at the end of the stream.
     #[inline]
     pub fn line(&mut self) -> Result<Option<&[u8]>, Stop> {

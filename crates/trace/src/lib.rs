@@ -45,7 +45,7 @@ mod volumes;
 mod write;
 
 pub use error::{Position, TraceError};
-pub use formats::{AddressUnit, Format, TimeUnit};
+pub use formats::{AddressUnit, BlockEvent, Format, TimeUnit};
 pub use reader::{OpenOptions, Reader, open, open_merged, open_reader};
 pub use request::{Counts, Op, Request};
 pub use source::Compression;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Position, Stop, TraceError};
-use crate::formats::{self, AddressUnit, Decoder, Format, Parsed, TextDecoder, TextFormat, TimeUnit};
+use crate::formats::{self, AddressUnit, BlockEvent, Decoder, Format, Parsed, TextDecoder, TextFormat, TimeUnit};
 use crate::input::{Input, PEEK_BYTES};
 use crate::merged::Merged;
 use crate::source::{self, Compression};
@@ -31,6 +31,9 @@ pub struct OpenOptions {
     pub time_unit: Option<TimeUnit>,
     /// The unit of the addresses and sizes of a five-column trace, instead of its format's.
     pub address_unit: Option<AddressUnit>,
+    /// Which events of blktrace and blkparse are requests; `None` takes queue events, or issue events
+    /// if there is no queue event in the first 64 KiB.
+    pub event: Option<BlockEvent>,
 }
 
 /// Opens a trace file.
@@ -96,7 +99,12 @@ fn open_with(
         .hint("leave the unit out; it is for the five-column formats"));
     }
     let path = path.filter(|_| source.compression == Compression::None);
-    let decoder = decoder(name, format, input, path, &source.count, options)?;
+    let event = options.event.unwrap_or_else(|| {
+        input
+            .peek(PEEK_BYTES)
+            .map_or(BlockEvent::Queue, |peek| event_of(format, peek))
+    });
+    let decoder = decoder(name, format, input, path, &source.count, event, options)?;
     Ok(Reader {
         path: name.to_owned(),
         format,
@@ -183,6 +191,20 @@ pub fn open_merged<P: AsRef<Path>>(
     })
 }
 
+/// The events that stand for requests in a trace of the block layer.
+fn event_of(format: Format, peek: &[u8]) -> BlockEvent {
+    let has = |event| match format {
+        Format::Blktrace => formats::blktrace::has_event(peek, event),
+        Format::Blkparse => formats::blkparse::has_event(peek, event),
+        _ => false,
+    };
+    if !has(BlockEvent::Queue) && has(BlockEvent::Issue) {
+        BlockEvent::Issue
+    } else {
+        BlockEvent::Queue
+    }
+}
+
 /// The decoder of a format.
 fn decoder(
     name: &str,
@@ -190,6 +212,7 @@ fn decoder(
     input: Input,
     path: Option<&Path>,
     count: &Arc<AtomicU64>,
+    event: BlockEvent,
     options: &OpenOptions,
 ) -> Result<Box<dyn Decoder>, TraceError> {
     #[cfg(not(feature = "parquet"))]
@@ -207,7 +230,7 @@ fn decoder(
             input,
             formats::ascii::Ascii::new(format, options.time_unit, options.address_unit),
         ),
-        Format::Blkparse => text(input, formats::blkparse::Blkparse::default()),
+        Format::Blkparse => text(input, formats::blkparse::Blkparse::new(event)),
         Format::FioIolog => text(input, formats::iolog::Iolog::default()),
         Format::Alibaba => text(input, formats::alibaba::Alibaba),
         Format::Tencent => text(input, formats::tencent::Tencent),
@@ -217,7 +240,7 @@ fn decoder(
         Format::Recorded => text(input, formats::recorded::Recorded),
         Format::Pages => text(input, formats::pages::Pages::new(options.page_bytes)),
         Format::HashText => text(input, formats::hash_text::HashText::default()),
-        Format::Blktrace => Box::new(formats::blktrace::Blktrace::new(input)),
+        Format::Blktrace => Box::new(formats::blktrace::Blktrace::new(input, event)),
         Format::Vscsi => Box::new(
             formats::vscsi::Vscsi::new(input).map_err(|stop| stopped(name, stop, None, None))?,
         ),
@@ -362,6 +385,8 @@ impl Reader {
         if self.rebase {
             if raw.arrival_ns < base {
                 self.counts.clamped += 1;
+                let early = base - raw.arrival_ns;
+                self.counts.clamped_ns = self.counts.clamped_ns.max(early);
             }
             raw.arrival_ns = raw.arrival_ns.saturating_sub(base);
         }

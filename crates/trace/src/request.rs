@@ -86,4 +86,6 @@ pub struct Counts {
     pub backwards: u64,
     /// Of `accepted`: requests with a time before the trace's first request; they arrive at 0.
     pub clamped: u64,
+    /// By how many nanoseconds the earliest of these was before the first.
+    pub clamped_ns: u64,
 }

@@ -129,6 +129,8 @@ pub trait Ftl: Sized + Send + 'static {
     const SUMMARY: &'static str;
     /// The paper or patent it comes from.
     const SOURCE: &'static str;
+    /// Whether [`Ftl::idle`] does anything; if not, nobody works out the idle times.
+    const USES_IDLE_TIME: bool = false;
     /// Its options.
     type Options: Options;
 
@@ -292,11 +294,24 @@ pub trait Visitor {
     fn visit<S: Ftl>(self) -> Self::Output;
 }
 
+/// Something to make of every scheme of the registry, compiled for each of them.
+pub trait Maker {
+    /// What it makes.
+    type Output;
+    /// Makes it.
+    fn make<S: Ftl>() -> Self::Output;
+}
+
 macro_rules! registry {
     ($($scheme:ty),+ $(,)?) => {
         /// All schemes, in the order in which tables show them.
         pub fn all() -> Vec<SchemeInfo> {
             vec![$(SchemeInfo::of::<$scheme>()),+]
+        }
+
+        /// What `M` makes of every scheme, in the same order.
+        pub fn each<M: Maker>() -> Vec<M::Output> {
+            vec![$(M::make::<$scheme>()),+]
         }
 
         /// Runs `visitor` for the scheme of that name, if there is one.

@@ -20,164 +20,10 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use super::asks::Asks;
+use super::device::{Device, IS_REQUEST, NONE, Record, Stage};
 use super::machine::add_ns;
+use super::token::{EventToken, PLACE_BITS, View};
 use super::{Clock, Completion, FlashOp, MAX_DIES, Machine, OpKind, Phases, TIME_MAX_NS};
-
-/// The end of an operation or of several: a known time, the name of an
-/// operation, or a range of the list of joined ends.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub struct EventToken(u64);
-
-/// What an [`EventToken`] says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum View {
-    /// Bit 63 clear: the time, ns.
-    Known(u64),
-    /// Bits 63-62 `10`: device (20 bits), place in its queue (42 bits).
-    Op { device: u32, place: u64 },
-    /// Bits 63-62 `11`: first leaf (40 bits), number of leaves (22 bits).
-    Group { first: u64, len: u64 },
-}
-
-const PENDING: u64 = 1 << 63;
-const GROUP: u64 = 1 << 62;
-const PLACE_BITS: u32 = 42;
-const LEN_BITS: u32 = 22;
-
-impl EventToken {
-    const NOTHING: Self = Self(0);
-
-    const fn known(ns: u64) -> Self {
-        Self(ns)
-    }
-
-    const fn op(device: u32, place: u64) -> Self {
-        Self(PENDING | ((device as u64) << PLACE_BITS) | place)
-    }
-
-    const fn group(first: u64, len: u64) -> Self {
-        Self(PENDING | GROUP | (first << LEN_BITS) | len)
-    }
-
-    #[inline]
-    const fn view(self) -> View {
-        let low = self.0 & !(PENDING | GROUP);
-        if self.0 & PENDING == 0 {
-            View::Known(self.0)
-        } else if self.0 & GROUP == 0 {
-            View::Op {
-                device: (low >> PLACE_BITS) as u32,
-                place: low & ((1 << PLACE_BITS) - 1),
-            }
-        } else {
-            View::Group {
-                first: low >> LEN_BITS,
-                len: low & ((1 << LEN_BITS) - 1),
-            }
-        }
-    }
-}
-
-impl std::fmt::Debug for EventToken {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.view().fmt(f)
-    }
-}
-
-/// A link to nothing: no request, end of a list of waiters.
-const NONE: u32 = u32::MAX;
-/// Marks a waiter that is a request; the others are devices.
-const IS_REQUEST: u32 = 1 << 31;
-
-/// An operation that is not over yet.
-#[derive(Clone, Debug)]
-struct Record {
-    /// Number in the order of issue, from 1.
-    number: u64,
-    /// Until the operation ends: latest of `at` and the known ends that it
-    /// waits for. Then: its end.
-    time_ns: u64,
-    /// What else it waits for.
-    after: EventToken,
-    /// Index of its phases in `shapes`.
-    shape: u32,
-    /// Slot of the request that issued it.
-    request: u32,
-    /// First of those who wait for its end.
-    waiters: u32,
-}
-
-/// Which phase the head of a device asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    FirstBus,
-    SecondBus,
-}
-
-/// A die, or the PCM device.
-#[derive(Clone, Debug)]
-struct Device {
-    /// Operations from place `base` on.
-    queue: VecDeque<Record>,
-    /// Place of the first one kept.
-    base: u64,
-    /// Place of the first one whose end is not known.
-    head: u64,
-    /// Latest known end of an operation of this device.
-    free_ns: u64,
-    channel: u32,
-    /// What the head asks for, if it asks.
-    stage: Stage,
-    /// Next in the list of waiters that this device's head is in.
-    next_waiter: u32,
-}
-
-impl Device {
-    fn new(channel: u32) -> Self {
-        Self {
-            queue: VecDeque::new(),
-            base: 0,
-            head: 0,
-            free_ns: 0,
-            channel,
-            stage: Stage::FirstBus,
-            next_waiter: NONE,
-        }
-    }
-
-    /// The record at a place that is still kept.
-    #[inline]
-    fn record(&mut self, place: u64) -> &mut Record {
-        &mut self.queue[(place - self.base) as usize]
-    }
-
-    /// End of the operation at `place`, if known; 0 if it is forgotten.
-    #[inline]
-    fn end_of(&self, place: u64) -> Option<u64> {
-        if place >= self.head {
-            return None;
-        }
-        let kept = place.checked_sub(self.base);
-        Some(kept.map_or(0, |index| self.queue[index as usize].time_ns))
-    }
-
-    /// Forgets what is over at `granted_ns`.
-    #[inline]
-    fn trim(&mut self, granted_ns: u64) {
-        while self.base < self.head && self.queue[0].time_ns <= granted_ns {
-            self.queue.pop_front();
-            self.base += 1;
-        }
-    }
-
-    fn clear(&mut self) {
-        // Places go on: a token from before must not name a new operation.
-        self.base += self.queue.len() as u64;
-        self.head = self.base;
-        self.queue.clear();
-        self.free_ns = 0;
-    }
-}
 
 /// A host request that was not handed out, or has operations that did not start.
 #[derive(Clone, Debug)]
@@ -421,8 +267,8 @@ impl Events {
             _ => true,
         });
         // Tokens of operations sort by device, then place.
-        leaves.sort_unstable_by_key(|&leaf| Reverse(leaf.0));
-        leaves.dedup_by_key(|leaf| leaf.0 >> PLACE_BITS);
+        leaves.sort_unstable_by_key(|&leaf| Reverse(leaf.bits()));
+        leaves.dedup_by_key(|leaf| leaf.bits() >> PLACE_BITS);
         if known_ns > self.granted_ns {
             leaves.push(EventToken::known(known_ns));
         }
@@ -706,14 +552,16 @@ impl Clock for Events {
     }
 
     fn issue(&mut self, op: FlashOp, after: EventToken) -> EventToken {
+        let floor_ns = self.granted_ns.max(self.last_ask_ns);
         debug_assert!(
-            self.at_ns >= self.granted_ns.max(self.last_ask_ns),
-            "an operation at {} ns, but asks are granted up to {} ns",
-            self.at_ns,
-            self.granted_ns.max(self.last_ask_ns)
+            self.at_ns >= floor_ns,
+            "an operation at {} ns, but asks are granted up to {floor_ns} ns",
+            self.at_ns
         );
-        if self.at_ns > self.granted_ns {
-            self.grant_until(self.at_ns);
+        // Against the protocol, the past stays as it is.
+        let at_ns = self.at_ns.max(floor_ns);
+        if at_ns > self.granted_ns {
+            self.grant_until(at_ns);
         }
         let device = self.device_of(op);
         let shape = self.shape(op);
@@ -738,7 +586,7 @@ impl Clock for Events {
         }
         let record = Record {
             number: self.issued,
-            time_ns: self.at_ns.max(known_ns),
+            time_ns: at_ns.max(known_ns),
             after,
             shape,
             request: self.open,
@@ -755,7 +603,7 @@ impl Clock for Events {
             (View::Known(x), _) if x <= self.granted_ns => b,
             (_, View::Known(y)) if y <= self.granted_ns => a,
             (View::Op { device: x, .. }, View::Op { device: y, .. }) if x == y => {
-                EventToken(a.0.max(b.0))
+                a.later_of_one_device(b)
             }
             (_, View::Known(_) | View::Op { .. }) => self.grow(a, b),
             (View::Known(_) | View::Op { .. }, _) => self.grow(b, a),
@@ -879,6 +727,7 @@ impl Clock for Events {
     }
 
     fn reset(&mut self) {
+        // Leaves and places in queues go on: see `Device::clear`.
         self.devices.iter_mut().for_each(Device::clear);
         self.bus_ns.fill(0);
         self.asks.clear();
@@ -922,5 +771,14 @@ impl Events {
         };
         self.leaves_of(other, &mut more);
         more.into_iter().fold(all, |all, leaf| self.grow(all, leaf))
+    }
+}
+
+#[cfg(test)]
+impl Events {
+    /// Records kept: operations, leaves, requests, completions.
+    pub(super) fn footprint(&self) -> usize {
+        let operations: usize = self.devices.iter().map(|d| d.queue.len()).sum();
+        operations + self.leaves.len() + self.requests.len() + self.ready.len()
     }
 }

@@ -14,13 +14,16 @@
 
 mod asks;
 mod closed;
+mod device;
 mod events;
 pub mod list;
 mod machine;
+mod token;
 
 pub use closed::{Closed, KnownEnd};
-pub use events::{EventToken, Events};
+pub use events::Events;
 pub use machine::{FlashOp, MAX_DIES, Machine, Mode, OpKind, Phases, TIME_MAX_NS};
+pub use token::EventToken;
 
 #[cfg(test)]
 mod tests;

@@ -1,21 +1,38 @@
 //! The text that `blkparse` prints by default.
 //!
-//! `maj,min cpu sequence seconds pid action rwbs sector + sectors [process]`. Queue events (`Q`) are requests,
-//! all other events are skipped. In `rwbs`, `R`, `W` and `D` are read, write and discard; an `F` before it asks
-//! for a flush first, an `F` after it is FUA (forced unit access) and is part of the write. A queue event
+//! `maj,min cpu sequence seconds pid action rwbs sector + sectors [process]`. Queue events (`Q`), or those
+//! of another kind that the options ask for, are requests; all others are skipped. In `rwbs`, `R`, `W` and `D` are read, write and discard; an `F` before it asks
+//! for a flush first, an `F` after it is FUA (forced unit access) and is part of the write. An event
 //! without a size and with a leading `F` is a flush. Discards with data direction none and the summary at
 //! the end of the file are understood. The device is the volume.
 
-use super::{Parsed, TextFormat, request};
+use super::{BlockEvent, Parsed, TextFormat, request};
 use crate::Op;
 use crate::error::Fault;
 use crate::parse::{need_sectors, need_time, number, words};
 use crate::volumes::Volumes;
 
-#[derive(Default)]
 pub(crate) struct Blkparse {
+    event: BlockEvent,
     /// The summary after the events was reached.
     summary: bool,
+}
+
+impl Blkparse {
+    pub fn new(event: BlockEvent) -> Self {
+        Blkparse {
+            event,
+            summary: false,
+        }
+    }
+}
+
+/// Whether an event of this kind is among the first lines.
+pub(crate) fn has_event(peek: &[u8], event: BlockEvent) -> bool {
+    peek.split(|&b| b == b'\n').any(|line| {
+        let (f, n) = words::<6>(line);
+        n >= 6 && f[5] == [event.letter()] && is_device(f[0])
+    })
 }
 
 /// Whether a word is a device number as `259,2`.
@@ -52,7 +69,7 @@ impl TextFormat for Blkparse {
             return Err(Fault::new("the event is cut off"));
         }
         let time = need_time(f[3], "time", 9)?;
-        if f[5] != b"Q" {
+        if f[5] != [self.event.letter()] {
             return Ok(Parsed::Skip);
         }
         if n < 7 {
@@ -81,7 +98,7 @@ impl TextFormat for Blkparse {
         if n < 8 || matches!(f[7].first(), Some(b'[' | b'(')) {
             return Ok(Parsed::Skip);
         }
-        Err(Fault::new("the queue event has no 'sector + sectors'")
+        Err(Fault::new("the event has no 'sector + sectors'")
             .hint("the output must be blkparse's default format"))
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! A record is 48 bytes and a payload: magic and version (u32), sequence (u32), time in ns (u64), sector
 //! (u64), bytes (u32), action (u32), pid (u32), device (u32), CPU (u32), error (u16), payload length (u16).
-//! Queue events are requests; the device is the volume, named `major,minor`.
+//! Queue events, or those of another kind that the options ask for, are requests; the device is the volume, named `major,minor`.
 
-use super::{Decoder, Parsed, request};
+use super::{BlockEvent, Decoder, Parsed, request};
 use crate::Op;
 use crate::error::{Fault, Position, Stop};
 use crate::input::Input;
@@ -15,11 +15,10 @@ const MAGIC: u32 = 0x6561_7400;
 const VERSION: u8 = 7;
 const RECORD: usize = 48;
 
-/// Action bits: what happened (low half) ...
-const TA_QUEUE: u32 = 1;
-/// (a flag in the low half that says nothing about the action: the payload starts with a cgroup id)
+/// Action bits: what happened is in the low half (with this flag that says nothing about it: the payload
+/// starts with a cgroup id), ...
 const TA_CGROUP: u32 = 1 << 8;
-/// ... and the categories (high half).
+/// ... the categories are in the high half.
 const TC_WRITE: u32 = 1 << (16 + 1);
 const TC_FLUSH: u32 = 1 << (16 + 2);
 const TC_READ: u32 = 1 << 16;
@@ -48,8 +47,28 @@ fn order(word: &[u8; 4]) -> Option<(Order, u8)> {
     (big & !0xff == MAGIC).then_some((Order::Big, big as u8))
 }
 
+/// Whether an event of this kind is among the first records.
+pub(crate) fn has_event(mut peek: &[u8], event: BlockEvent) -> bool {
+    while peek.len() >= RECORD {
+        let Some((order, VERSION)) = order(&[peek[0], peek[1], peek[2], peek[3]]) else {
+            return false;
+        };
+        let action = u32_at(peek, 28, order);
+        if action & TC_NOTIFY == 0 && action & 0xffff & !TA_CGROUP == event.code() {
+            return true;
+        }
+        let payload = usize::from(u16_at(peek, 46, order));
+        match peek.get(RECORD + payload..) {
+            Some(rest) => peek = rest,
+            None => return false,
+        }
+    }
+    false
+}
+
 pub(crate) struct Blktrace {
     input: Input,
+    event: u32,
     volumes: Volumes,
     record: u64,
     device: Option<(u32, u32)>,
@@ -57,9 +76,10 @@ pub(crate) struct Blktrace {
 }
 
 impl Blktrace {
-    pub fn new(input: Input) -> Self {
+    pub fn new(input: Input, event: BlockEvent) -> Self {
         Blktrace {
             input,
+            event: event.code(),
             volumes: Volumes::default(),
             record: 0,
             device: None,
@@ -139,7 +159,7 @@ impl Decoder for Blktrace {
                 .into());
         }
         let what = action & 0xffff & !TA_CGROUP;
-        if action & TC_NOTIFY != 0 || what != TA_QUEUE {
+        if action & TC_NOTIFY != 0 || what != self.event {
             return Ok(Some(Parsed::Skip));
         }
         let op = if action & TC_DISCARD != 0 {

@@ -4,8 +4,8 @@
 //! A request of `n` bytes has a line for each of its pages, and every one of them repeats the time, the
 //! address and the whole size; lines of requests of the same instant may alternate. The request is
 //! handed out at its first line; as many further lines as it has pages are passed over. Blank records
-//! stand between. Process names may hold tabs, so only the first four fields are taken by place, the
-//! device as the last but one.
+//! stand between. Process names hold tabs, and then the device is missing: only the first four fields
+//! are reliable, so the whole trace is one volume.
 
 use super::{Format, Parsed, TextFormat, request, unknown_op, wrong_fields};
 use crate::Op;
@@ -24,7 +24,7 @@ pub(crate) struct HashText {
 
 impl TextFormat for HashText {
     #[inline]
-    fn line(&mut self, line: &[u8], volumes: &mut Volumes) -> Result<Parsed, Fault> {
+    fn line(&mut self, line: &[u8], _: &mut Volumes) -> Result<Parsed, Fault> {
         let (f, n) = split::<5>(line, b'\t');
         if f.iter().all(|field| trim(field).is_empty()) {
             return Ok(Parsed::Skip);
@@ -58,17 +58,6 @@ impl TextFormat for HashText {
             }
             self.open.push_back((time, op, offset, bytes, lines - 1));
         }
-        let volume = volumes.number(device(line))?;
-        Ok(Parsed::One(request(time, op, volume, offset, bytes)))
+        Ok(Parsed::One(request(time, op, 0, offset, bytes)))
     }
-}
-
-/// The last field but one.
-fn device(line: &[u8]) -> &[u8] {
-    let Some(last) = memchr::memrchr(b'\t', line) else {
-        return b"";
-    };
-    let head = &line[..last];
-    let start = memchr::memrchr(b'\t', head).map_or(0, |i| i + 1);
-    trim(&head[start..])
 }

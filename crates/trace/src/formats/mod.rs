@@ -47,9 +47,9 @@ pub enum Format {
     MicrosecondAscii,
     /// Five columns, times in nanoseconds (SSDsim, MQSim; `.5ns`).
     SsdSimAscii,
-    /// The text that `blkparse` prints; queue (`Q`) events are requests.
+    /// The text that `blkparse` prints; queue (`Q`) events are requests (see [`BlockEvent`]).
     Blkparse,
-    /// What `blktrace` writes, one file per CPU, either byte order; queue events are requests.
+    /// What `blktrace` writes, one file per CPU, either byte order; queue events are requests (see [`BlockEvent`]).
     Blktrace,
     /// An fio I/O log, version 2 or 3.
     FioIolog,
@@ -296,6 +296,38 @@ pub enum AddressUnit {
     Sectors,
     /// Bytes.
     Bytes,
+}
+
+/// An event of the Linux block layer that stands for a request in blktrace and blkparse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BlockEvent {
+    /// The request enters the block layer (`Q`).
+    Queue,
+    /// The request goes to the driver (`D`), merged and ordered by the scheduler.
+    Issue,
+    /// The request is done (`C`).
+    Complete,
+}
+
+impl BlockEvent {
+    /// The letter that blkparse prints.
+    pub(crate) const fn letter(self) -> u8 {
+        match self {
+            BlockEvent::Queue => b'Q',
+            BlockEvent::Issue => b'D',
+            BlockEvent::Complete => b'C',
+        }
+    }
+
+    /// The number in a binary record.
+    pub(crate) const fn code(self) -> u32 {
+        match self {
+            BlockEvent::Queue => 1,
+            BlockEvent::Issue => 7,
+            BlockEvent::Complete => 8,
+        }
+    }
 }
 
 /// What a line or record of a trace is.

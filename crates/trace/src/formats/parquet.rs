@@ -167,7 +167,7 @@ impl ParquetDecoder {
             let descriptor = group.metadata().column(place).column_descr_ptr();
             let unsigned = matches!(
                 descriptor.logical_type_ref(),
-                Some(parquet::basic::LogicalType::Integer(integer)) if !integer.is_signed()
+                Some(parquet::basic::LogicalType::Integer(integer)) if !integer.is_signed
             );
             match group.get_column_reader(place).map_err(damaged)? {
                 ColumnReader::ByteArrayColumnReader(reader) if i == 1 => op = Some(reader),

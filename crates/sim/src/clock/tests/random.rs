@@ -1,0 +1,176 @@
+//! Engines against the replayer on random lists.
+
+use super::super::list::replay_on;
+use super::super::{Closed, Events};
+use super::*;
+
+const CASES: u64 = 4000;
+
+fn wanted(machine: &Machine, ops: &[ListOp], seed: u64) -> Vec<(u64, u64)> {
+    match replay_on(machine, ops) {
+        Ok(times) => times,
+        Err(why) => panic!("seed {seed}: {why}"),
+    }
+}
+
+#[test]
+fn events_equal_the_replayer() {
+    for seed in 0..CASES {
+        let mut rng = Rng(seed);
+        let machine = random_machine(&mut rng);
+        let len = 1 + rng.below(60) as usize;
+        let ops = random_list(&mut rng, &machine, len);
+        let times = run_list::<Events>(&machine, &ops, |_, _, _| {});
+        assert_eq!(
+            times,
+            wanted(&machine, &ops, seed),
+            "seed {seed}: {machine:?}"
+        );
+    }
+}
+
+#[test]
+fn closed_equals_events_and_the_replayer_where_it_fits() {
+    let mut fitting = 0;
+    for seed in 0..CASES {
+        let mut rng = Rng(seed ^ 0xc105_ed00);
+        let mut machine = random_machine(&mut rng);
+        if rng.chance(60) {
+            machine.channels = machine.dies + rng.below(2) as u32;
+        }
+        if !Closed::fits(&machine) {
+            continue;
+        }
+        fitting += 1;
+        let len = 1 + rng.below(60) as usize;
+        let ops = random_list(&mut rng, &machine, len);
+        let closed = run_list::<Closed>(&machine, &ops, |_, _, _| {});
+        assert_eq!(
+            closed,
+            wanted(&machine, &ops, seed),
+            "seed {seed}: {machine:?}"
+        );
+        let events = run_list::<Events>(&machine, &ops, |_, _, _| {});
+        assert_eq!(closed, events, "seed {seed}: {machine:?}");
+    }
+    assert!(fitting > CASES / 2);
+}
+
+#[test]
+fn closed_allows_times_that_go_down() {
+    for seed in 0..500 {
+        let mut rng = Rng(seed ^ 0xd0_0000);
+        let mut machine = random_machine(&mut rng);
+        machine.channels = machine.dies;
+        let mut ops = random_list(&mut rng, &machine, 40);
+        for op in &mut ops {
+            op.at = rng.below(1_000_000);
+        }
+        let closed = run_list::<Closed>(&machine, &ops, |_, _, _| {});
+        assert_eq!(closed, wanted(&machine, &ops, seed), "seed {seed}");
+    }
+}
+
+#[test]
+fn looking_at_the_clock_changes_nothing() {
+    for seed in 0..CASES / 2 {
+        let mut rng = Rng(seed ^ 0xadba_0ce5);
+        let machine = random_machine(&mut rng);
+        let len = 1 + rng.below(60) as usize;
+        let ops = random_list(&mut rng, &machine, len);
+        let mut meddler = Rng(seed);
+        let times = run_list::<Events>(&machine, &ops, |clock, number, done| {
+            let at = ops[number].at;
+            let next_at = ops.get(number + 1).map_or(at, |op| op.at);
+            match meddler.below(4) {
+                0 => clock.advance(at + meddler.below(next_at - at + 1)),
+                1 => clock.advance(next_at),
+                _ => {}
+            }
+            clock.drain(done);
+        });
+        assert_eq!(times, wanted(&machine, &ops, seed), "seed {seed}");
+    }
+}
+
+#[test]
+fn known_ends_never_change_and_busy_times_add_up() {
+    for seed in 0..500 {
+        let mut rng = Rng(seed ^ 0x4b0b_5eed);
+        let machine = random_machine(&mut rng);
+        let ops = random_list(&mut rng, &machine, 50);
+        let wanted = wanted(&machine, &ops, seed);
+        let mut clock = Events::new(&machine);
+        let mut tokens = Vec::new();
+        for op in &ops {
+            clock.set_time(op.at);
+            let after = op
+                .after
+                .iter()
+                .fold(Default::default(), |joined, &earlier| {
+                    clock.join(tokens[earlier], joined)
+                });
+            tokens.push(clock.issue(op.flash_op(), after));
+            for (token, time) in tokens.iter().zip(&wanted) {
+                match clock.known_end(*token) {
+                    Some(0) => assert!(time.1 <= op.at, "seed {seed}: forgotten too early"),
+                    Some(end_ns) => assert_eq!(end_ns, time.1, "seed {seed}"),
+                    None => assert!(time.1 > op.at, "seed {seed}: unknown too long"),
+                }
+            }
+        }
+        let mut dies = vec![0; machine.dies as usize];
+        let mut channels = vec![0; machine.channels as usize];
+        let mut pcm = 0;
+        for op in &ops {
+            let phases = machine.phases(op.flash_op());
+            match op.die {
+                Some(die) => {
+                    dies[die as usize] += phases.total_ns();
+                    channels[machine.channel_of(die) as usize] += phases.bus_ns();
+                }
+                None => pcm += phases.total_ns(),
+            }
+        }
+        assert_eq!(clock.die_busy_ns(), dies);
+        assert_eq!(clock.channel_busy_ns(), channels);
+        assert_eq!(clock.pcm_busy_ns(), pcm);
+    }
+}
+
+#[test]
+fn a_reset_clock_is_as_new() {
+    for seed in 0..300 {
+        let mut rng = Rng(seed ^ 0x4e5e7);
+        let machine = random_machine(&mut rng);
+        let first = random_list(&mut rng, &machine, 30);
+        let second = random_list(&mut rng, &machine, 30);
+        let mut clock = Events::new(&machine);
+        let mut old = Default::default();
+        for op in &first {
+            clock.set_time(op.at);
+            clock.begin_request(7);
+            old = clock.issue(op.flash_op(), old);
+            clock.own(old);
+            clock.end_request();
+        }
+        clock.reset();
+        assert!(clock.known_end(old).is_some(), "void, but harmless");
+        let mut tokens = Vec::new();
+        for op in &second {
+            clock.set_time(op.at);
+            let mut after = Default::default();
+            for &earlier in &op.after {
+                after = clock.join(after, tokens[earlier]);
+            }
+            tokens.push(clock.issue(op.flash_op(), after));
+        }
+        clock.finish();
+        let wanted = wanted(&machine, &second, seed);
+        assert_eq!(
+            clock.last_end_ns(),
+            wanted.iter().map(|t| t.1).max().unwrap_or(0)
+        );
+        assert_eq!(clock.next_completion(), None);
+    }
+}

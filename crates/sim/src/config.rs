@@ -1,0 +1,245 @@
+//! What a run is made of. Plain data: files and command lines are read elsewhere.
+
+use floatgate_core::options::Value;
+use floatgate_core::{Geometry, ProgramOrder, Refusal, Start};
+use serde::Serialize;
+
+use crate::clock::{Machine, Mode};
+use crate::part::Part;
+
+/// The modelled device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Device {
+    /// The flash part, after any overrides.
+    pub part: Part,
+    /// Buses; die `d` is on channel `d mod channels`.
+    pub channels: u32,
+    /// Dies of all channels.
+    pub dies: u32,
+    /// Blocks a die.
+    pub blocks: u32,
+    /// Logical pages of the device.
+    pub logical_pages: u64,
+    /// Program rule.
+    pub program_order: ProgramOrder,
+    /// What of an operation costs time.
+    pub mode: Mode,
+    /// Whether copies inside a plane stay inside the die.
+    pub copyback: bool,
+    /// Phase-change memory, read of an entry.
+    pub pcm_read_ns: u64,
+    /// Phase-change memory, write of an entry.
+    pub pcm_write_ns: u64,
+    /// Which times of an operation draw current.
+    pub energy_basis: EnergyBasis,
+}
+
+impl Device {
+    /// The checked geometry.
+    ///
+    /// # Errors
+    /// Names the number at fault.
+    pub fn geometry(&self) -> Result<Geometry, Refusal> {
+        if self.channels == 0 || self.channels > self.dies {
+            let text = format!("channels = {}: 1 to the number of dies ({})", self.channels, self.dies);
+            return Err(Refusal::new("channels", text));
+        }
+        Geometry::new(
+            self.dies,
+            self.blocks,
+            self.part.pages_per_block,
+            self.logical_pages,
+            self.program_order,
+        )
+    }
+
+    /// The parameters of the clock.
+    pub fn machine(&self) -> Machine {
+        Machine {
+            channels: self.channels,
+            dies: self.dies,
+            planes: self.part.planes,
+            t_r_ns: self.part.t_r_ns,
+            t_prog_ns: self.part.t_prog_ns,
+            t_bers_ns: self.part.t_bers_ns,
+            t_r_oob_ns: self.part.t_r_oob_ns,
+            cycle_ns: self.part.cycle_ns,
+            in_ps: self.part.in_ps,
+            out_ps: self.part.out_ps,
+            page_bytes: self.part.page_bytes,
+            oob_bytes: self.part.oob_bytes,
+            pcm_read_ns: self.pcm_read_ns,
+            pcm_write_ns: self.pcm_write_ns,
+            mode: self.mode,
+        }
+    }
+}
+
+/// Which times of an operation draw current (timing.md section 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EnergyBasis {
+    /// Cell time and data transfer.
+    #[default]
+    CellAndTransfer,
+    /// Cell time only.
+    Cell,
+}
+
+/// What a write that covers only part of a live page costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PartialWrite {
+    /// Reads the page first.
+    #[default]
+    Rmw,
+    /// Programs it as if it were whole.
+    Whole,
+}
+
+/// What becomes of addresses past the end of the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Beyond {
+    /// The run stops and names the line.
+    #[default]
+    Error,
+    /// Page numbers modulo the device's pages.
+    Wrap,
+    /// Regions get places in the order of their first touch.
+    Compact,
+}
+
+/// When requests are issued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Arrivals {
+    /// At their arrival times.
+    #[default]
+    Open,
+    /// As soon as the queue has a place; arrival times mean nothing.
+    Closed,
+}
+
+/// How the host drives the device.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Host {
+    /// Open or closed loop.
+    pub arrivals: Arrivals,
+    /// Most requests in flight; 0: no limit (open loop only).
+    pub queue_depth: u32,
+    /// Arrival times are divided by this: 2 replays twice as fast.
+    pub speed: f64,
+    /// Partly written pages.
+    pub partial_write: PartialWrite,
+    /// Whether write-zeroes requests are writes (else trims).
+    pub write_zeroes_as_writes: bool,
+    /// Addresses past the end.
+    pub beyond: Beyond,
+    /// Pages of a region of `compact`; 0: 1 MiB worth.
+    pub compact_region_pages: u32,
+}
+
+impl Default for Host {
+    fn default() -> Self {
+        Self {
+            arrivals: Arrivals::Open,
+            queue_depth: 0,
+            speed: 1.0,
+            partial_write: PartialWrite::Rmw,
+            write_zeroes_as_writes: false,
+            beyond: Beyond::Error,
+            compact_region_pages: 0,
+        }
+    }
+}
+
+impl Host {
+    /// Checks what does not depend on the device.
+    ///
+    /// # Errors
+    /// Names the key at fault.
+    pub fn check(&self) -> Result<(), Refusal> {
+        if !(self.speed.is_finite() && self.speed > 0.0) {
+            return Err(Refusal::new("speed", format!("speed = {}: a number above 0", self.speed)));
+        }
+        if self.arrivals == Arrivals::Closed && self.queue_depth == 0 {
+            let text = "queue_depth = 0: a closed loop needs at least 1";
+            return Err(Refusal::new("queue_depth", text.into()));
+        }
+        Ok(())
+    }
+
+    /// Pages of a `compact` region for pages of that size.
+    pub fn region_pages(&self, page_bytes: u32) -> u32 {
+        match self.compact_region_pages {
+            0 => ((1 << 20) / page_bytes).max(1),
+            pages => pages,
+        }
+    }
+}
+
+/// One step of ageing before the measurement.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Recipe {
+    /// Every logical page written once, in order.
+    Fill,
+    /// Uniform random single-page writes, as many as this share of the logical pages.
+    Overwrite(f64),
+    /// Uniform random single-page writes until the write amplification of one device write differs by
+    /// less than 1 % from that of the one before (at most 30 device writes).
+    Settle,
+    /// The trace once.
+    Replay,
+}
+
+impl Recipe {
+    /// Reads `fill`, `overwrite:<share>`, `settle` or `replay`.
+    ///
+    /// # Errors
+    /// Says what would be right.
+    pub fn parse(word: &str) -> Result<Self, String> {
+        match word {
+            "fill" => Ok(Self::Fill),
+            "settle" => Ok(Self::Settle),
+            "replay" => Ok(Self::Replay),
+            _ => {
+                let share = word.strip_prefix("overwrite:").and_then(|share| share.parse::<f64>().ok());
+                match share.filter(|share| share.is_finite() && (0.0..=1000.0).contains(share)) {
+                    Some(share) => Ok(Self::Overwrite(share)),
+                    None => Err(format!(
+                        "{word}: an ageing step is fill, overwrite:<share of the device, as 0.5>, settle or replay"
+                    )),
+                }
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Recipe {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Fill => f.write_str("fill"),
+            Self::Overwrite(share) => write!(f, "overwrite:{share}"),
+            Self::Settle => f.write_str("settle"),
+            Self::Replay => f.write_str("replay"),
+        }
+    }
+}
+
+/// Everything one run needs besides its trace.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunConfig {
+    /// The device.
+    pub device: Device,
+    /// Its start state.
+    pub start: Start,
+    /// Ageing steps, in order.
+    pub ageing: Vec<Recipe>,
+    /// The host.
+    pub host: Host,
+    /// Name of the scheme.
+    pub scheme: String,
+    /// The scheme's options by name.
+    pub options: Vec<(String, Value)>,
+}

@@ -1,0 +1,102 @@
+//! Energy by component (timing.md section 5; HAT Table 4).
+
+use floatgate_core::report::{FlashCounters, Memory, Table};
+use serde::Serialize;
+
+use crate::clock::{FlashOp, Machine, Mode, OpKind};
+use crate::config::{Device, EnergyBasis};
+use crate::flash::Fine;
+
+/// Supply voltage of all devices, V.
+const VOLT: f64 = 3.3;
+/// Current of a PCM read, mA.
+const PCM_READ_MA: f64 = 8.0;
+/// Current of a PCM write, mA.
+const PCM_WRITE_MA: f64 = 35.0;
+/// Current of a DRAM access, mA.
+const DRAM_ACCESS_MA: f64 = 125.0;
+/// Time that a DRAM access draws it: the row cycle.
+const DRAM_ACCESS_NS: u64 = 66;
+/// Refresh current of one DRAM chip, mA.
+const DRAM_REFRESH_MA: f64 = 3.0;
+/// Bytes of one DRAM chip.
+const DRAM_CHIP_BYTES: u64 = 32 << 20;
+
+/// Energy in microjoules.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Energy {
+    /// Page and OOB reads.
+    pub flash_read_uj: f64,
+    /// Page programs.
+    pub flash_program_uj: f64,
+    /// Block erases.
+    pub flash_erase_uj: f64,
+    /// Map entries read from PCM.
+    pub pcm_read_uj: f64,
+    /// Map entries written to PCM.
+    pub pcm_write_uj: f64,
+    /// Accesses to tables in DRAM.
+    pub dram_access_uj: f64,
+    /// Refresh of the DRAM chips that hold tables.
+    pub dram_refresh_uj: f64,
+    /// All together.
+    pub total_uj: f64,
+}
+
+fn microjoules(ma: f64, ns: f64) -> f64 {
+    VOLT * ma * ns * 1e-6
+}
+
+/// Time of an operation that draws current, ns.
+fn counted_ns(machine: &Machine, basis: EnergyBasis, kind: OpKind) -> f64 {
+    let op = FlashOp::new(kind, 0);
+    let cell = Machine { mode: Mode::NoCmd, ..machine.clone() }.phases(op).cell_ns();
+    let data = if basis == EnergyBasis::Cell { 0 } else { machine.data_ns(op) };
+    (cell + data) as f64
+}
+
+/// The energy of a run.
+pub fn energy(
+    device: &Device,
+    counters: &FlashCounters,
+    fine: &Fine,
+    tables: &[Table],
+    dram_accesses: u64,
+    elapsed_ns: u64,
+) -> Energy {
+    let machine = device.machine();
+    let ma = device.part.flash_ma;
+    let each = |kind| counted_ns(&machine, device.energy_basis, kind);
+    // Of a copy-back only the cell times count: its read and its program move no data.
+    let cell = |kind| counted_ns(&machine, EnergyBasis::Cell, kind);
+    let copybacks = fine.copybacks as f64;
+    let whole_reads = (counters.reads.sum() - fine.short_reads) as f64 - copybacks;
+    let short_data = if device.energy_basis == EnergyBasis::Cell { 0 } else { fine.short_read_data_ns };
+    let read_ns = whole_reads * each(OpKind::Read)
+        + (copybacks + fine.short_reads as f64) * cell(OpKind::Read)
+        + short_data as f64
+        + counters.oob_reads.sum() as f64 * each(OpKind::OobRead);
+    let program_ns = (counters.programs.sum() as f64 - copybacks) * each(OpKind::Program)
+        + copybacks * cell(OpKind::Program);
+    let erase_ns = counters.erases.sum() as f64 * each(OpKind::Erase);
+    let dram_bytes: u64 = tables.iter().filter(|t| t.memory == Memory::Dram).map(|t| t.bits().div_ceil(8)).sum();
+    let chips = dram_bytes.div_ceil(DRAM_CHIP_BYTES) as f64;
+    let mut energy = Energy {
+        flash_read_uj: microjoules(ma, read_ns),
+        flash_program_uj: microjoules(ma, program_ns),
+        flash_erase_uj: microjoules(ma, erase_ns),
+        pcm_read_uj: microjoules(PCM_READ_MA, counters.pcm_reads as f64 * device.pcm_read_ns as f64),
+        pcm_write_uj: microjoules(PCM_WRITE_MA, counters.pcm_writes as f64 * device.pcm_write_ns as f64),
+        dram_access_uj: microjoules(DRAM_ACCESS_MA, dram_accesses as f64 * DRAM_ACCESS_NS as f64),
+        dram_refresh_uj: microjoules(DRAM_REFRESH_MA, chips * elapsed_ns as f64),
+        total_uj: 0.0,
+    };
+    energy.total_uj = energy.flash_read_uj
+        + energy.flash_program_uj
+        + energy.flash_erase_uj
+        + energy.pcm_read_uj
+        + energy.pcm_write_uj
+        + energy.dram_access_uj
+        + energy.dram_refresh_uj;
+    energy
+}

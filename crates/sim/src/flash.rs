@@ -1,0 +1,315 @@
+//! The simulated flash: program rules and counters of the ledger, times of a clock, no data.
+
+use std::convert::Infallible;
+
+use floatgate_core::flash::{Cause, Flash, Oob, OobRead, Role, Slot};
+use floatgate_core::ledger::Ledger;
+use floatgate_core::{Geometry, Lpn, Pbn, Ppn};
+
+use crate::clock::{Clock, FlashOp, OpKind};
+
+/// What of the request in work is not a whole page.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Partial {
+    /// Bytes that a read of the first page transfers; 0: the whole page.
+    pub first_bytes: u32,
+    /// Slot of the last page.
+    pub last_slot: u32,
+    /// Bytes that a read of the last page transfers; 0: the whole page.
+    pub last_bytes: u32,
+}
+
+/// Transfers and copies that the plain counters do not tell apart; energy needs them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fine {
+    /// Reads that transferred less than a page, and the data time they took on the bus.
+    pub short_reads: u64,
+    /// Their data time, ns.
+    pub short_read_data_ns: u64,
+    /// Copies that stayed inside the die.
+    pub copybacks: u64,
+}
+
+/// Flash without content.
+#[derive(Debug)]
+pub struct SimFlash<C: Clock> {
+    /// Program state, erase counts, counters.
+    pub ledger: Ledger,
+    /// The clock.
+    pub clock: C,
+    /// What the counters do not tell apart.
+    pub fine: Fine,
+    /// Reads of pages that were not live.
+    pub unwritten_reads: u64,
+    /// Host pages read and programmed, by die.
+    pub host_pages_by_die: Vec<u64>,
+    /// `at` of the newest operation.
+    at_ns: u64,
+    copyback: bool,
+    planes: u32,
+    short_read_data_ns: [u64; 2],
+    partial: Partial,
+    /// Reads of old content that the programs of partly written pages wait for.
+    old_content: [Option<(Slot, C::Token)>; 2],
+    reading_old_content: bool,
+    /// By block: when the copies out of it to other dies are done. Copies inside a die need no entry, its
+    /// own order keeps them before the erase.
+    copied_out: Vec<C::Token>,
+}
+
+impl<C: Clock> SimFlash<C> {
+    /// An erased flash.
+    pub fn new(geometry: &Geometry, machine: &crate::clock::Machine, copyback: bool) -> Self {
+        let blocks = if geometry.dies > 1 { geometry.blocks() as usize } else { 0 };
+        Self {
+            ledger: Ledger::new(geometry),
+            clock: C::new(machine),
+            fine: Fine::default(),
+            unwritten_reads: 0,
+            host_pages_by_die: vec![0; geometry.dies as usize],
+            at_ns: 0,
+            copyback,
+            planes: machine.planes,
+            short_read_data_ns: [0; 2],
+            partial: Partial::default(),
+            old_content: [None; 2],
+            reading_old_content: false,
+            copied_out: vec![C::Token::default(); blocks],
+        }
+    }
+
+    /// Begins a host request that is issued at `at_ns`.
+    #[inline]
+    pub fn begin_request(&mut self, number: u64, at_ns: u64, partial: Partial, data_ns: [u64; 2]) {
+        self.at_ns = at_ns;
+        self.clock.set_time(at_ns);
+        self.clock.begin_request(number);
+        self.partial = partial;
+        self.short_read_data_ns = data_ns;
+    }
+
+    /// Ends the host request.
+    #[inline]
+    pub fn end_request(&mut self) {
+        self.clock.end_request();
+        self.old_content = [None; 2];
+    }
+
+    /// Between these calls a host read fetches the old content of a partly written page.
+    pub fn read_old_content(&mut self, on: bool) {
+        self.reading_old_content = on;
+    }
+
+    /// Counters and clocks to zero; pages stay (end of a warm-up).
+    pub fn reset_counters(&mut self) {
+        self.ledger.reset_counters();
+        self.clock.reset();
+        self.fine = Fine::default();
+        self.unwritten_reads = 0;
+        self.host_pages_by_die.fill(0);
+        self.at_ns = 0;
+        self.copied_out.fill(C::Token::default());
+    }
+
+    #[inline(always)]
+    fn die_of(&self, pbn: Pbn) -> u32 {
+        if self.host_pages_by_die.len() == 1 { 0 } else { self.ledger.geometry().die_of(pbn) }
+    }
+
+    #[inline(always)]
+    fn issue(&mut self, kind: OpKind, die: u32, after: C::Token) -> C::Token {
+        self.clock.issue(FlashOp::new(kind, die), after)
+    }
+
+    /// Bytes that the read of a slot transfers (0: a whole page), and their data time.
+    #[inline(always)]
+    fn transfer(&self, slot: Slot) -> (u32, u64) {
+        if slot.0 == 0 && self.partial.first_bytes != 0 {
+            (self.partial.first_bytes, self.short_read_data_ns[0])
+        } else if slot.0 == self.partial.last_slot && self.partial.last_bytes != 0 {
+            (self.partial.last_bytes, self.short_read_data_ns[1])
+        } else {
+            (0, 0)
+        }
+    }
+
+    #[inline(always)]
+    fn after_old_content(&mut self, slot: Slot, after: C::Token) -> C::Token {
+        let mut after = after;
+        for (_, token) in self.old_content.into_iter().flatten().filter(|(s, _)| *s == slot) {
+            after = self.clock.join(after, token);
+        }
+        after
+    }
+
+    /// Whether both pages lie in one plane of one die: the chip can copy by itself.
+    fn same_plane(&self, from: Pbn, to: Pbn) -> bool {
+        let blocks = self.ledger.geometry().blocks_per_die;
+        self.die_of(from) == self.die_of(to)
+            && from.0 % blocks % self.planes == to.0 % blocks % self.planes
+    }
+}
+
+impl<C: Clock> Flash for SimFlash<C> {
+    type Token = C::Token;
+    type Error = Infallible;
+    const BEARS_DATA: bool = false;
+
+    #[inline(always)]
+    fn geometry(&self) -> &Geometry {
+        self.ledger.geometry()
+    }
+
+    #[inline(always)]
+    fn written(&self, pbn: Pbn) -> u32 {
+        self.ledger.written(pbn)
+    }
+
+    #[inline(always)]
+    fn is_programmed(&self, ppn: Ppn) -> bool {
+        self.ledger.is_programmed(ppn)
+    }
+
+    fn programmed(&self, pbn: Pbn) -> u32 {
+        self.ledger.programmed(pbn)
+    }
+
+    fn erase_count(&self, pbn: Pbn) -> u32 {
+        self.ledger.erase_count(pbn)
+    }
+
+    #[inline]
+    fn host_read(&mut self, slot: Slot, from: Ppn, after: C::Token) -> Result<C::Token, Infallible> {
+        self.ledger.read(from, Cause::Host);
+        let die = self.die_of(self.ledger.geometry().block_of(from));
+        self.host_pages_by_die[die as usize] += 1;
+        if self.reading_old_content {
+            let token = self.issue(OpKind::Read, die, after);
+            let place = usize::from(self.old_content[0].is_some());
+            self.old_content[place] = Some((slot, token));
+            return Ok(token);
+        }
+        let (bytes, data_ns) = self.transfer(slot);
+        let token = if bytes == 0 {
+            self.issue(OpKind::Read, die, after)
+        } else {
+            self.fine.short_reads += 1;
+            self.fine.short_read_data_ns += data_ns;
+            self.clock.issue(FlashOp { kind: OpKind::Read, die, planes: 1, bytes }, after)
+        };
+        self.clock.own(token);
+        Ok(token)
+    }
+
+    #[inline]
+    fn host_unwritten(&mut self, _slot: Slot, after: C::Token) {
+        self.unwritten_reads += 1;
+        self.clock.own(after);
+    }
+
+    #[inline]
+    fn host_program(&mut self, slot: Slot, to: Ppn, _oob: Oob, after: C::Token) -> Result<C::Token, Infallible> {
+        let block = self.ledger.program(to, Cause::Host);
+        let die = self.die_of(block);
+        self.host_pages_by_die[die as usize] += 1;
+        let after = if self.old_content[0].is_some() { self.after_old_content(slot, after) } else { after };
+        let token = self.issue(OpKind::Program, die, after);
+        self.clock.own(token);
+        Ok(token)
+    }
+
+    fn host_trimmed(&mut self, _slot: Slot, after: C::Token) {
+        self.clock.own(after);
+    }
+
+    #[inline]
+    fn copy(
+        &mut self,
+        from: Ppn,
+        to: Ppn,
+        _oob: Oob,
+        cause: Cause,
+        after: C::Token,
+    ) -> Result<C::Token, Infallible> {
+        self.ledger.read(from, cause);
+        let to_block = self.ledger.program(to, cause);
+        let from_block = self.ledger.geometry().block_of(from);
+        if self.copyback && self.same_plane(from_block, to_block) {
+            self.fine.copybacks += 1;
+            let die = self.die_of(from_block);
+            return Ok(self.issue(OpKind::CopyBack, die, after));
+        }
+        let (from_die, to_die) = (self.die_of(from_block), self.die_of(to_block));
+        let read = self.issue(OpKind::Read, from_die, after);
+        let done = self.issue(OpKind::Program, to_die, read);
+        if from_die != to_die {
+            let before = self.copied_out[from_block.index()];
+            self.copied_out[from_block.index()] = self.clock.join(before, done);
+        }
+        Ok(done)
+    }
+
+    fn read_map(&mut self, from: Ppn, _take: impl FnOnce(&[u8]), after: C::Token) -> Result<C::Token, Infallible> {
+        self.ledger.read(from, Cause::Map);
+        let die = self.die_of(self.ledger.geometry().block_of(from));
+        Ok(self.issue(OpKind::Read, die, after))
+    }
+
+    fn program_map(
+        &mut self,
+        to: Ppn,
+        _oob: Oob,
+        _fill: impl FnOnce(&mut [u8]),
+        after: C::Token,
+    ) -> Result<C::Token, Infallible> {
+        let block = self.ledger.program(to, Cause::Map);
+        let die = self.die_of(block);
+        Ok(self.issue(OpKind::Program, die, after))
+    }
+
+    fn read_oob(
+        &mut self,
+        from: Ppn,
+        cause: Cause,
+        after: C::Token,
+    ) -> Result<(Option<OobRead>, C::Token), Infallible> {
+        self.ledger.read_oob(cause);
+        let die = self.die_of(self.ledger.geometry().block_of(from));
+        Ok((None, self.issue(OpKind::OobRead, die, after)))
+    }
+
+    fn erase(&mut self, block: Pbn, cause: Cause, after: C::Token) -> Result<C::Token, Infallible> {
+        self.ledger.erase(block, cause);
+        let die = self.die_of(block);
+        let mut after = after;
+        if !self.copied_out.is_empty() {
+            let copies = std::mem::take(&mut self.copied_out[block.index()]);
+            after = self.clock.join(after, copies);
+        }
+        Ok(self.issue(OpKind::Erase, die, after))
+    }
+
+    #[inline]
+    fn join(&mut self, a: C::Token, b: C::Token) -> C::Token {
+        self.clock.join(a, b)
+    }
+
+    fn pcm_read(&mut self, after: C::Token) -> C::Token {
+        self.ledger.counters.pcm_reads += 1;
+        self.issue(OpKind::PcmRead, 0, after)
+    }
+
+    fn pcm_write(&mut self, after: C::Token) -> C::Token {
+        self.ledger.counters.pcm_writes += 1;
+        self.issue(OpKind::PcmWrite, 0, after)
+    }
+
+    fn background(&mut self, at_ns: u64) {
+        self.at_ns = self.at_ns.max(at_ns);
+        self.clock.set_time(self.at_ns);
+    }
+
+    fn preload(&mut self, block: Pbn, pages: u32, _role: Role, _lpn_of: &mut dyn FnMut(u32) -> Lpn) {
+        self.ledger.preload(block, pages);
+    }
+}

@@ -1,0 +1,265 @@
+//! From trace requests to page requests: which pages a request covers, what of them is partial, and where
+//! addresses past the end of the device go (timing.md section 4).
+
+use floatgate_core::Lpn;
+use floatgate_trace::{Op, Request};
+use rustc_hash::FxHashMap;
+
+use crate::config::{Beyond, Device, Host};
+use crate::flash::Partial;
+
+/// What a request is for the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Reads pages.
+    Read,
+    /// Writes pages.
+    Write,
+    /// Trims whole pages.
+    Trim,
+    /// Flush; the scheme does not see it.
+    Flush,
+    /// A trim without a whole page; the scheme does not see it.
+    EmptyTrim,
+}
+
+/// A contiguous run of logical pages: a request, or one part of a request that was cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// First page.
+    pub first: Lpn,
+    /// Pages.
+    pub pages: u32,
+    /// Page of the whole request that this part begins with.
+    pub first_slot: u32,
+}
+
+/// A request in pages.
+#[derive(Clone, Debug, Default)]
+pub struct PageRequest {
+    /// What it asks.
+    pub kind: Option<Kind>,
+    /// Its parts, in ascending order of the input's addresses.
+    pub parts: Vec<Part>,
+    /// Pages in all.
+    pub pages: u32,
+    /// Transfers that are less than a page (reads).
+    pub partial: Partial,
+    /// Bus time of the short transfers' data, for energy.
+    pub data_ns: [u64; 2],
+    /// Whether the first page is written only in part (writes).
+    pub first_partial: bool,
+    /// Whether the last page is written only in part, and is not the first.
+    pub last_partial: bool,
+}
+
+/// An address that the device does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BeyondEnd {
+    /// A page past the end.
+    Page {
+        /// The last page that the request touches.
+        last_page: u64,
+    },
+    /// No room for another region of `compact`.
+    Regions,
+    /// A request of more than 2^31 pages.
+    TooLong,
+}
+
+/// Turns requests into pages for one device.
+#[derive(Debug)]
+pub struct PageMapper {
+    page_bytes: u64,
+    sub_page_bytes: u64,
+    sectors: u32,
+    device: Device,
+    logical_pages: u64,
+    beyond: Beyond,
+    write_zeroes_as_writes: bool,
+    region_pages: u64,
+    regions: FxHashMap<(u32, u64), u32>,
+    /// The region looked up last: requests are local.
+    last_region: Option<((u32, u64), u32)>,
+}
+
+impl PageMapper {
+    /// A mapper for a device under a host's policies.
+    pub fn new(device: &Device, host: &Host) -> Self {
+        Self {
+            page_bytes: device.part.page_bytes.into(),
+            sub_page_bytes: (device.part.page_bytes / device.part.sectors).into(),
+            sectors: device.part.sectors,
+            logical_pages: device.logical_pages,
+            beyond: host.beyond,
+            write_zeroes_as_writes: host.write_zeroes_as_writes,
+            region_pages: host.region_pages(device.part.page_bytes).into(),
+            regions: FxHashMap::default(),
+            last_region: None,
+            device: device.clone(),
+        }
+    }
+
+    /// Regions that have a place so far.
+    pub fn regions(&self) -> u64 {
+        self.regions.len() as u64
+    }
+
+    /// Pages of one region.
+    pub fn region_pages(&self) -> u64 {
+        self.region_pages
+    }
+
+    /// The pages of a request, into `out` (reused from request to request).
+    ///
+    /// # Errors
+    /// If the device does not have the address.
+    pub fn map(&mut self, request: &Request, out: &mut PageRequest) -> Result<(), BeyondEnd> {
+        out.parts.clear();
+        out.partial = Partial::default();
+        (out.first_partial, out.last_partial, out.pages) = (false, false, 0);
+        let kind = match request.op {
+            Op::Read => Kind::Read,
+            Op::Write => Kind::Write,
+            Op::WriteZeroes if self.write_zeroes_as_writes => Kind::Write,
+            Op::Trim | Op::WriteZeroes => Kind::Trim,
+            Op::Flush => {
+                out.kind = Some(Kind::Flush);
+                return Ok(());
+            }
+        };
+        let (start, end) = (request.offset, request.offset.saturating_add(request.bytes));
+        let (first, last) = if kind == Kind::Trim {
+            (start.div_ceil(self.page_bytes), end / self.page_bytes)
+        } else {
+            (start / self.page_bytes, end.div_ceil(self.page_bytes))
+        };
+        if first >= last {
+            out.kind = Some(if kind == Kind::Trim { Kind::EmptyTrim } else { kind });
+            return Ok(());
+        }
+        out.kind = Some(kind);
+        if last - first > 1 << 31 {
+            return Err(BeyondEnd::TooLong);
+        }
+        match kind {
+            Kind::Read => self.short_transfers(start, end, first, last, out),
+            Kind::Write => {
+                let (head, tail) = (start % self.page_bytes != 0, end % self.page_bytes != 0);
+                out.first_partial = head || (last - first == 1 && tail);
+                out.last_partial = tail && last - first > 1;
+            }
+            _ => {}
+        }
+        self.place(request.volume, kind, first, last, out)
+    }
+
+    /// Sub-pages that the first and the last page transfer.
+    fn short_transfers(&self, start: u64, end: u64, first: u64, last: u64, out: &mut PageRequest) {
+        let sub = |byte: u64| byte / self.sub_page_bytes;
+        let sub_up = |byte: u64| byte.div_ceil(self.sub_page_bytes);
+        let whole = u64::from(self.sectors);
+        let head = start - first * self.page_bytes;
+        let tail = end - (last - 1) * self.page_bytes;
+        let (first_sectors, last_sectors) = if last - first == 1 {
+            (sub_up(tail) - sub(head), whole)
+        } else {
+            (whole - sub(head), sub_up(tail))
+        };
+        let bytes = |sectors: u64| {
+            if sectors == whole { 0 } else { self.device.part.transfer_bytes(sectors as u32) }
+        };
+        out.partial = Partial {
+            first_bytes: bytes(first_sectors),
+            last_slot: (last - first - 1) as u32,
+            last_bytes: bytes(last_sectors),
+        };
+        let data_ns = |bytes: u32| (u64::from(bytes) * self.device.part.out_ps).div_ceil(1000);
+        out.data_ns = [data_ns(out.partial.first_bytes), data_ns(out.partial.last_bytes)];
+    }
+
+    fn place(
+        &mut self,
+        volume: u32,
+        kind: Kind,
+        first: u64,
+        last: u64,
+        out: &mut PageRequest,
+    ) -> Result<(), BeyondEnd> {
+        out.pages = (last - first) as u32;
+        match self.beyond {
+            Beyond::Error if last > self.logical_pages => Err(BeyondEnd::Page { last_page: last - 1 }),
+            Beyond::Error => {
+                out.parts.push(Part { first: Lpn(first as u32), pages: out.pages, first_slot: 0 });
+                Ok(())
+            }
+            Beyond::Wrap => {
+                let mut at = first;
+                while at < last {
+                    let inside = at % self.logical_pages;
+                    let pages = (self.logical_pages - inside).min(last - at);
+                    out.parts.push(Part {
+                        first: Lpn(inside as u32),
+                        pages: pages as u32,
+                        first_slot: (at - first) as u32,
+                    });
+                    at += pages;
+                }
+                Ok(())
+            }
+            Beyond::Compact => self.compact(volume, kind, first, last, out),
+        }
+    }
+
+    fn compact(
+        &mut self,
+        volume: u32,
+        kind: Kind,
+        first: u64,
+        last: u64,
+        out: &mut PageRequest,
+    ) -> Result<(), BeyondEnd> {
+        let mut at = first;
+        while at < last {
+            let (region, inside) = (at / self.region_pages, at % self.region_pages);
+            let pages = (self.region_pages - inside).min(last - at);
+            // A trim gives no region its place; what it would drop was never written.
+            if let Some(number) = self.region((volume, region), kind != Kind::Trim)? {
+                let first_page = u64::from(number) * self.region_pages + inside;
+                out.parts.push(Part {
+                    first: Lpn(first_page as u32),
+                    pages: pages as u32,
+                    first_slot: (at - first) as u32,
+                });
+            }
+            at += pages;
+        }
+        if kind == Kind::Trim {
+            out.pages = out.parts.iter().map(|part| part.pages).sum();
+            if out.parts.is_empty() {
+                out.kind = Some(Kind::EmptyTrim);
+            }
+        }
+        Ok(())
+    }
+
+    fn region(&mut self, key: (u32, u64), make: bool) -> Result<Option<u32>, BeyondEnd> {
+        if let Some((_, number)) = self.last_region.filter(|(last, _)| *last == key) {
+            return Ok(Some(number));
+        }
+        let next = self.regions.len() as u32;
+        let number = match self.regions.get(&key) {
+            Some(&number) => number,
+            None if !make => return Ok(None),
+            None if (u64::from(next) + 1) * self.region_pages > self.logical_pages => {
+                return Err(BeyondEnd::Regions);
+            }
+            None => {
+                self.regions.insert(key, next);
+                next
+            }
+        };
+        self.last_region = Some((key, number));
+        Ok(Some(number))
+    }
+}

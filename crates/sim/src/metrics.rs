@@ -1,0 +1,264 @@
+//! What is measured while requests complete (metrics.md sections 3 and 7).
+
+use hdrhistogram::Histogram;
+
+/// Latencies of one kind of request: exact count, mean, deviation and maximum, percentiles from a
+/// histogram that is at most 0.1 % too high.
+#[derive(Clone, Debug)]
+pub struct Latencies {
+    histogram: Histogram<u64>,
+    count: u64,
+    sum_ns: u128,
+    sum_of_squares: u128,
+    max_ns: u64,
+}
+
+/// Largest latency that the histogram tells apart, about 28 hours; longer ones count there. Maximum, mean
+/// and deviation are exact all the same.
+const HISTOGRAM_MAX_NS: u64 = 100_000_000_000_000;
+
+impl Default for Latencies {
+    fn default() -> Self {
+        let histogram = Histogram::new_with_bounds(1, HISTOGRAM_MAX_NS, 3).expect("constant bounds are valid");
+        Self { histogram, count: 0, sum_ns: 0, sum_of_squares: 0, max_ns: 0 }
+    }
+}
+
+impl Latencies {
+    /// Takes one latency.
+    #[inline]
+    pub fn record(&mut self, ns: u64) {
+        self.histogram.saturating_record(ns);
+        self.count += 1;
+        self.sum_ns += u128::from(ns);
+        // Beyond 2^63 ns the square would not fit; the clock ends there too.
+        self.sum_of_squares = self.sum_of_squares.saturating_add(u128::from(ns) * u128::from(ns));
+        self.max_ns = self.max_ns.max(ns);
+    }
+
+    /// Takes all of another.
+    pub fn add(&mut self, other: &Self) {
+        self.histogram.add(&other.histogram).expect("same bounds");
+        self.count += other.count;
+        self.sum_ns += other.sum_ns;
+        self.sum_of_squares = self.sum_of_squares.saturating_add(other.sum_of_squares);
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+
+    /// How many.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Sum, ns.
+    pub fn sum_ns(&self) -> u128 {
+        self.sum_ns
+    }
+
+    /// Largest, ns.
+    pub fn max_ns(&self) -> u64 {
+        self.max_ns
+    }
+
+    /// Mean, ns; none of nothing.
+    pub fn mean_ns(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum_ns as f64 / self.count as f64)
+    }
+
+    /// Population standard deviation, ns.
+    pub fn deviation_ns(&self) -> Option<f64> {
+        let mean = self.mean_ns()?;
+        let mean_square = self.sum_of_squares as f64 / self.count as f64;
+        Some((mean_square - mean * mean).max(0.0).sqrt())
+    }
+
+    /// The `ceil(q/100 * n)`-th smallest, ns.
+    pub fn percentile_ns(&self, q: f64) -> Option<u64> {
+        (self.count > 0).then(|| self.histogram.value_at_quantile(q / 100.0).min(self.max_ns))
+    }
+
+    /// The distribution as steps `(latency ns, share of requests at or below it)`.
+    pub fn cumulative(&self) -> Vec<(u64, f64)> {
+        let mut below = 0;
+        let mut steps = Vec::new();
+        for step in self.histogram.iter_recorded() {
+            below += step.count_at_value();
+            steps.push((step.value_iterated_to().min(self.max_ns), below as f64 / self.count as f64));
+        }
+        thin(steps)
+    }
+}
+
+/// At most about 400 steps, the last one kept: more do not show in a plot.
+fn thin(steps: Vec<(u64, f64)>) -> Vec<(u64, f64)> {
+    let every = steps.len().div_ceil(400).max(1);
+    let last = steps.len().saturating_sub(1);
+    steps.into_iter().enumerate().filter(|(i, _)| i % every == 0 || *i == last).map(|(_, step)| step).collect()
+}
+
+/// Count, sum and maximum, for kinds that nobody asks percentiles of.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Brief {
+    /// How many.
+    pub count: u64,
+    /// Sum, ns.
+    pub sum_ns: u128,
+    /// Largest, ns.
+    pub max_ns: u64,
+}
+
+impl Brief {
+    /// Takes one.
+    #[inline]
+    pub fn record(&mut self, ns: u64) {
+        self.count += 1;
+        self.sum_ns += u128::from(ns);
+        self.max_ns = self.max_ns.max(ns);
+    }
+
+    /// Mean, ns.
+    pub fn mean_ns(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum_ns as f64 / self.count as f64)
+    }
+}
+
+/// Everything measured about requests.
+#[derive(Clone, Debug, Default)]
+pub struct Metrics {
+    /// Responses of reads.
+    pub reads: Latencies,
+    /// Responses of writes.
+    pub writes: Latencies,
+    /// Responses of trims.
+    pub trims: Brief,
+    /// Responses of flushes.
+    pub flushes: Brief,
+    /// Service times of reads and writes.
+    pub service: Brief,
+    /// Queueing times of reads and writes.
+    pub queue: Brief,
+    /// Completion minus issue, summed over writes.
+    pub write_busy_ns: u128,
+    /// Bytes that reads ask for.
+    pub read_bytes: u64,
+    /// Bytes that writes ask for.
+    pub write_bytes: u64,
+    /// Arrival of the first request.
+    pub first_arrival_ns: Option<u64>,
+    /// Latest completion.
+    pub last_completion_ns: u64,
+    /// Reads of old content for partly written pages.
+    pub partial_write_reads: u64,
+    /// Parts beyond the first of requests that were cut.
+    pub cuts: u64,
+    /// Over time.
+    pub series: Series,
+}
+
+/// One point of the time series: totals since the start of the run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sample {
+    /// Requests issued so far.
+    pub requests: u64,
+    /// Issue time of the last, ns.
+    pub time_ns: u64,
+    /// Reads and writes completed since the sample before, and the sum and maximum of their responses, ns.
+    pub completed: u64,
+    /// Sum of their responses, ns.
+    pub response_sum_ns: u128,
+    /// Largest of their responses, ns.
+    pub response_max_ns: u64,
+    /// Host pages written so far.
+    pub host_programs: u64,
+    /// Pages programmed so far, all causes.
+    pub programs: u64,
+    /// Erases so far.
+    pub erases: u64,
+    /// Merges so far: switch, partial, full, dead.
+    pub merges: [u64; 4],
+    /// The scheme's own values.
+    pub observed: Vec<f64>,
+}
+
+/// A time series that never grows beyond a few hundred samples: when it is full, every second one goes and
+/// the step doubles.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// The samples.
+    pub samples: Vec<Sample>,
+    /// Names of the scheme's values.
+    pub observed_names: Vec<&'static str>,
+    /// Requests from one sample to the next.
+    pub every: u64,
+    /// Window in work: completed, sum, maximum.
+    window: (u64, u128, u64),
+}
+
+/// Most samples of a series.
+const SAMPLES_MAX: usize = 512;
+
+impl Default for Series {
+    fn default() -> Self {
+        Self { samples: Vec::new(), observed_names: Vec::new(), every: 64, window: (0, 0, 0) }
+    }
+}
+
+impl Series {
+    /// A read or write has completed.
+    #[inline]
+    pub fn completed(&mut self, response_ns: u64) {
+        let (count, sum, max) = &mut self.window;
+        *count += 1;
+        *sum += u128::from(response_ns);
+        *max = (*max).max(response_ns);
+    }
+
+    /// Appends a sample and closes the window.
+    pub fn push(&mut self, mut sample: Sample) {
+        (sample.completed, sample.response_sum_ns, sample.response_max_ns) =
+            std::mem::take(&mut self.window);
+        self.samples.push(sample);
+        if self.samples.len() < SAMPLES_MAX {
+            return;
+        }
+        let halves = std::mem::take(&mut self.samples);
+        let mut pairs = halves.into_iter();
+        while let (Some(a), Some(b)) = (pairs.next(), pairs.next()) {
+            self.samples.push(Sample {
+                completed: a.completed + b.completed,
+                response_sum_ns: a.response_sum_ns + b.response_sum_ns,
+                response_max_ns: a.response_max_ns.max(b.response_max_ns),
+                ..b
+            });
+        }
+        self.every *= 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_numbers_of_the_definitions() {
+        let mut l = Latencies::default();
+        [1, 2, 3, 4].into_iter().for_each(|ns| l.record(ns));
+        assert_eq!(l.mean_ns(), Some(2.5));
+        assert!((l.deviation_ns().unwrap() - 1.118_034).abs() < 1e-6);
+        let at = |q| l.percentile_ns(q).unwrap();
+        assert_eq!((at(50.0), at(90.0), at(99.0)), (2, 4, 4));
+        assert_eq!(Latencies::default().percentile_ns(50.0), None);
+    }
+
+    #[test]
+    fn a_long_series_stays_short_and_keeps_its_sums() {
+        let mut series = Series::default();
+        for i in 0..10_000_u64 {
+            series.completed(i);
+            series.push(Sample { requests: i, ..Sample::default() });
+        }
+        assert!(series.samples.len() < SAMPLES_MAX);
+        assert_eq!(series.samples.iter().map(|s| s.completed).sum::<u64>(), 10_000);
+        assert_eq!(series.samples.iter().map(|s| s.response_max_ns).max(), Some(9_999));
+    }
+}

@@ -1,0 +1,174 @@
+//! Flash parts: the devices of the papers and a few generic ones (timing.md section 7).
+
+use serde::Serialize;
+
+/// A flash part: what a data sheet gives.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Part {
+    /// Name in configurations.
+    pub name: &'static str,
+    /// What it is and where the figures come from.
+    pub source: &'static str,
+    /// Data bytes of a page.
+    pub page_bytes: u32,
+    /// Spare bytes of a page.
+    pub oob_bytes: u32,
+    /// Sub-pages a page: the unit in which a read transfers less than a page.
+    pub sectors: u32,
+    /// Pages a block.
+    pub pages_per_block: u32,
+    /// Planes a die.
+    pub planes: u32,
+    /// Page read, cell time.
+    pub t_r_ns: u64,
+    /// Page program, cell time.
+    pub t_prog_ns: u64,
+    /// Block erase, cell time.
+    pub t_bers_ns: u64,
+    /// Read of the OOB alone, cell time.
+    pub t_r_oob_ns: u64,
+    /// Picoseconds a byte on the bus, into the die.
+    pub in_ps: u64,
+    /// The same, out of the die.
+    pub out_ps: u64,
+    /// One command or address cycle.
+    pub cycle_ns: u64,
+    /// Erases a block endures, where the source gives it.
+    pub endurance: Option<u32>,
+    /// Supply current of read, program and erase.
+    pub flash_ma: f64,
+    /// Program order its cells want: `ascending` or `any`.
+    pub program_order: &'static str,
+    /// Channels, dies in all, blocks a die of the source's device.
+    pub device: (u32, u32, u32),
+}
+
+const fn base(name: &'static str, source: &'static str) -> Part {
+    Part {
+        name,
+        source,
+        page_bytes: 2048,
+        oob_bytes: 64,
+        sectors: 4,
+        pages_per_block: 64,
+        planes: 1,
+        t_r_ns: 25_000,
+        t_prog_ns: 200_000,
+        t_bers_ns: 1_500_000,
+        t_r_oob_ns: 25_000,
+        in_ps: 25_000,
+        out_ps: 25_000,
+        cycle_ns: 25,
+        endurance: None,
+        flash_ma: 25.0,
+        program_order: "ascending",
+        device: (1, 1, 1024),
+    }
+}
+
+const fn generic(name: &'static str, source: &'static str, pages_per_block: u32) -> Part {
+    Part {
+        page_bytes: 16_384,
+        oob_bytes: 1952,
+        sectors: 32,
+        pages_per_block,
+        planes: 4,
+        in_ps: 833,
+        out_ps: 833,
+        flash_ma: 50.0,
+        device: (8, 16, 1024),
+        ..base(name, source)
+    }
+}
+
+/// All presets.
+pub const PARTS: [Part; 8] = [
+    Part {
+        page_bytes: 4096,
+        oob_bytes: 128,
+        sectors: 8,
+        pages_per_block: 128,
+        t_r_ns: 50_000,
+        t_r_oob_ns: 50_000,
+        t_prog_ns: 900_000,
+        t_bers_ns: 3_500_000,
+        device: (8, 8, 65_536),
+        ..base("mt29f16g08", "LAST++ (TOS 2016) Table III, Micron MLC; spare bytes ours")
+    },
+    Part {
+        t_bers_ns: 2_000_000,
+        device: (1, 1, 270_000),
+        ..base("k9wbg08u1m", "LAST (SPEED 2008) Table 1, Samsung SLC")
+    },
+    Part {
+        endurance: Some(100_000),
+        device: (1, 1, 70_000),
+        ..base("slc_large_block", "FASTer (SNAPI 2010) Table I")
+    },
+    Part {
+        t_r_ns: 20_000,
+        t_r_oob_ns: 20_000,
+        planes: 4,
+        device: (4, 16, 8192),
+        ..base("ssdsim", "HAT (MSST 2010) Table 4, K9XXG08UXA")
+    },
+    Part {
+        pages_per_block: 128,
+        t_r_ns: 60_000,
+        t_r_oob_ns: 20_000,
+        t_prog_ns: 800_000,
+        endurance: Some(5000),
+        device: (1, 1, 2048),
+        ..base("k9g4g08u0a", "BLogFTL (IEEE TC 2017) Table 1, Samsung MLC")
+    },
+    Part {
+        t_r_ns: 60_000,
+        t_r_oob_ns: 60_000,
+        t_prog_ns: 700_000,
+        t_bers_ns: 5_000_000,
+        endurance: Some(3000),
+        ..generic("generic_tlc", "generic TLC, no data sheet; 1200 MT/s", 1152)
+    },
+    Part {
+        t_r_ns: 140_000,
+        t_r_oob_ns: 140_000,
+        t_prog_ns: 2_500_000,
+        t_bers_ns: 10_000_000,
+        endurance: Some(1000),
+        ..generic("generic_qlc", "generic QLC, no data sheet; 1200 MT/s", 1536)
+    },
+    Part {
+        t_r_ns: 30_000,
+        t_r_oob_ns: 30_000,
+        t_prog_ns: 250_000,
+        t_bers_ns: 5_000_000,
+        endurance: Some(50_000),
+        program_order: "any",
+        ..generic("generic_pslc", "generic TLC used as SLC, no data sheet; 1200 MT/s", 384)
+    },
+];
+
+/// The part of that name.
+pub fn part(name: &str) -> Option<&'static Part> {
+    PARTS.iter().find(|part| part.name == name)
+}
+
+impl Part {
+    /// Bytes that a transfer of `sectors` sub-pages moves: data and their share of the spare area.
+    pub fn transfer_bytes(&self, sectors: u32) -> u32 {
+        let whole = self.page_bytes + self.oob_bytes;
+        (u64::from(whole) * u64::from(sectors) / u64::from(self.sectors)) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_sub_page_of_ssdsim_is_528_bytes() {
+        assert_eq!(part("ssdsim").unwrap().transfer_bytes(1), 528);
+        assert_eq!(part("mt29f16g08").unwrap().transfer_bytes(8), 4224);
+        assert!(PARTS.iter().all(|p| p.page_bytes % p.sectors == 0));
+    }
+}

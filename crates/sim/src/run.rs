@@ -1,0 +1,340 @@
+//! A whole run: device, ageing, trace, record; the scheme by its name.
+
+use floatgate_core::ftl::{Maker, SchemeInfo, each};
+use floatgate_core::{Ftl, Refusal};
+use floatgate_trace::{Reader, Request, TraceError};
+use serde_json::Value;
+
+use crate::ageing::{self, Aged};
+use crate::clock::{Clock, Closed, Events};
+use crate::config::{Recipe, RunConfig};
+use crate::conform::{VectorRequest, conform_scheme};
+use crate::host::BeyondEnd;
+use crate::results::record;
+use crate::session::{Session, options_of};
+
+/// A run ended without a record.
+#[derive(Debug)]
+pub enum RunError {
+    /// The configuration cannot run.
+    Refused(Refusal),
+    /// The trace cannot be read.
+    Trace(TraceError),
+    /// The device does not have an address of the trace.
+    Beyond(String),
+    /// A law did not hold: a bug in the scheme or the simulator.
+    Law(String),
+}
+
+impl std::fmt::Display for RunError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Refused(refusal) => refusal.fmt(f),
+            Self::Trace(error) => error.fmt(f),
+            Self::Beyond(text) | Self::Law(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+impl From<Refusal> for RunError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<TraceError> for RunError {
+    fn from(error: TraceError) -> Self {
+        Self::Trace(error)
+    }
+}
+
+/// Where a run's requests come from.
+pub trait Source {
+    /// The next request.
+    ///
+    /// # Errors
+    /// If the trace cannot be read.
+    fn next(&mut self) -> Result<Option<Request>, TraceError>;
+
+    /// Back to the first request.
+    ///
+    /// # Errors
+    /// If the trace cannot be opened again.
+    fn rewind(&mut self) -> Result<(), TraceError>;
+
+    /// Where the request given last stands, for messages.
+    fn position(&self) -> String;
+}
+
+/// A trace that is in memory already.
+#[derive(Debug)]
+pub struct Decoded<'a> {
+    requests: &'a [Request],
+    at: usize,
+}
+
+impl<'a> Decoded<'a> {
+    /// A source of these requests.
+    pub fn new(requests: &'a [Request]) -> Self {
+        Self { requests, at: 0 }
+    }
+}
+
+impl Source for Decoded<'_> {
+    fn next(&mut self) -> Result<Option<Request>, TraceError> {
+        let request = self.requests.get(self.at).copied();
+        self.at += usize::from(request.is_some());
+        Ok(request)
+    }
+
+    fn rewind(&mut self) -> Result<(), TraceError> {
+        self.at = 0;
+        Ok(())
+    }
+
+    fn position(&self) -> String {
+        format!("request {}", self.at)
+    }
+}
+
+/// A trace that is read as it is played, in constant memory.
+pub struct Streamed<O> {
+    open: O,
+    reader: Reader,
+}
+
+impl<O: FnMut() -> Result<Reader, TraceError>> Streamed<O> {
+    /// A source that opens the trace with `open`, again for every pass.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    pub fn new(mut open: O) -> Result<Self, TraceError> {
+        let reader = open()?;
+        Ok(Self { open, reader })
+    }
+
+    /// The reader of the present pass.
+    pub fn reader(&self) -> &Reader {
+        &self.reader
+    }
+}
+
+impl<O: FnMut() -> Result<Reader, TraceError>> Source for Streamed<O> {
+    fn next(&mut self) -> Result<Option<Request>, TraceError> {
+        self.reader.next()
+    }
+
+    fn rewind(&mut self) -> Result<(), TraceError> {
+        self.reader = (self.open)()?;
+        Ok(())
+    }
+
+    fn position(&self) -> String {
+        format!("{}, line {}", self.reader.path(), self.reader.line())
+    }
+}
+
+/// What a run tells while it goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// An ageing step is at work.
+    Ageing,
+    /// That many more requests of the trace have been played.
+    Played(u64),
+}
+
+/// Requests between two calls of the progress function.
+const PLAYED_EACH: u64 = 4096;
+
+struct Job<'a> {
+    config: &'a RunConfig,
+    source: &'a mut dyn Source,
+    progress: &'a mut dyn FnMut(Progress),
+}
+
+/// A scheme ready to run: its description and the simulator compiled for it. A user's own scheme becomes one
+/// by [`Scheme::of`].
+#[derive(Clone, Debug)]
+pub struct Scheme {
+    /// Names, source, options.
+    pub info: SchemeInfo,
+    run: fn(Job<'_>) -> Result<Value, RunError>,
+    memory_bytes: fn(&RunConfig) -> Result<u64, Refusal>,
+    conform: fn(&RunConfig, &[VectorRequest]) -> Result<Value, String>,
+}
+
+impl Scheme {
+    /// The entry of a scheme.
+    pub fn of<S: Ftl>() -> Self {
+        Self {
+            info: SchemeInfo::of::<S>(),
+            run: run_scheme::<S>,
+            memory_bytes: memory_bytes_of::<S>,
+            conform: conform_scheme::<S>,
+        }
+    }
+
+    /// Runs a configuration over a trace and gives the record.
+    ///
+    /// # Errors
+    /// See [`RunError`].
+    pub fn run(
+        &self,
+        config: &RunConfig,
+        source: &mut dyn Source,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Value, RunError> {
+        (self.run)(Job { config, source, progress })
+    }
+
+    /// Checks a configuration as far as that goes without memory, and gives the bytes that the run will
+    /// need.
+    ///
+    /// # Errors
+    /// The refusal of geometry, host or options.
+    pub fn memory_bytes(&self, config: &RunConfig) -> Result<u64, Refusal> {
+        (self.memory_bytes)(config)
+    }
+
+    /// Plays the requests of a conformance vector and gives the counters that came out.
+    ///
+    /// # Errors
+    /// What is wrong with the vector, or a broken law.
+    pub fn conform(&self, config: &RunConfig, requests: &[VectorRequest]) -> Result<Value, String> {
+        (self.conform)(config, requests)
+    }
+}
+
+/// All schemes of the registry.
+pub fn schemes() -> Vec<Scheme> {
+    struct Entries;
+    impl Maker for Entries {
+        type Output = Scheme;
+        fn make<S: Ftl>() -> Scheme {
+            Scheme::of::<S>()
+        }
+    }
+    each::<Entries>()
+}
+
+/// The scheme of that name.
+///
+/// # Errors
+/// A refusal that lists the names there are.
+pub fn find<'a>(schemes: &'a [Scheme], name: &str) -> Result<&'a Scheme, Refusal> {
+    schemes.iter().find(|scheme| scheme.info.key == name).ok_or_else(|| {
+        let keys: Vec<&str> = schemes.iter().map(|s| s.info.key).collect();
+        Refusal::new("scheme", format!("no scheme {name:?}; there are {}", keys.join(", ")))
+    })
+}
+
+fn run_scheme<S: Ftl>(job: Job<'_>) -> Result<Value, RunError> {
+    job.config.device.machine().validate().map_err(|text| Refusal { key: None, message: text })?;
+    if Closed::fits(&job.config.device.machine()) {
+        run_on::<S, Closed>(job)
+    } else {
+        run_on::<S, Events>(job)
+    }
+}
+
+fn run_on<S: Ftl, C: Clock>(mut job: Job<'_>) -> Result<Value, RunError> {
+    let mut session = Session::<S, C>::new(job.config)?;
+    let mut aged = Vec::new();
+    for &recipe in &job.config.ageing {
+        if recipe == Recipe::Replay {
+            let before = session.host.page_writes;
+            play(&mut session, &mut job)?;
+            job.source.rewind()?;
+            aged.push(Aged {
+                recipe: recipe.to_string(),
+                page_writes: session.host.page_writes - before,
+                write_amplification: None,
+                settled: None,
+            });
+        } else {
+            aged.push(ageing::apply(&mut session, recipe, &mut || (job.progress)(Progress::Ageing)));
+        }
+        session.reset_counters();
+    }
+    play(&mut session, &mut job)?;
+    session.settle();
+    session.check_laws().map_err(RunError::Law)?;
+    Ok(record(&session, &aged))
+}
+
+fn play<S: Ftl, C: Clock>(session: &mut Session<S, C>, job: &mut Job<'_>) -> Result<(), RunError> {
+    let mut played = 0;
+    while let Some(request) = job.source.next()? {
+        if let Err(beyond) = session.request(&request) {
+            return Err(RunError::Beyond(beyond_text(session, job, &request, beyond)?));
+        }
+        played += 1;
+        if played == PLAYED_EACH {
+            (job.progress)(Progress::Played(played));
+            played = 0;
+        }
+    }
+    (job.progress)(Progress::Played(played));
+    Ok(())
+}
+
+/// The message for an address that the device does not have: where, how large the device would have to
+/// be, and what else helps.
+fn beyond_text<S: Ftl, C: Clock>(
+    session: &mut Session<S, C>,
+    job: &mut Job<'_>,
+    request: &Request,
+    beyond: BeyondEnd,
+) -> Result<String, RunError> {
+    let position = job.source.position();
+    let pages = session.geometry().logical_pages;
+    let page_bytes = u64::from(session.config().device.part.page_bytes);
+    match beyond {
+        BeyondEnd::Page { last_page } => Ok(format!(
+            "{position}: bytes {} to {} touch page {last_page}, but the device has pages 0 to {} of {page_bytes} bytes\n  \
+             help: a larger device (logical_pages), or host.beyond = \"wrap\" or \"compact\"",
+            request.offset,
+            request.end(),
+            pages - 1
+        )),
+        BeyondEnd::TooLong => Ok(format!("{position}: a request of {} bytes is too long", request.bytes)),
+        BeyondEnd::Regions => {
+            let region_pages = session.mapper().region_pages();
+            let needed = regions_needed(job, session.config(), region_pages * page_bytes)? * region_pages;
+            Ok(format!(
+                "{position}: the trace touches more than the device holds: {needed} pages are needed in regions of {region_pages}, \
+                 the device has {pages}\n  help: a larger device (logical_pages = {needed} or more), or host.beyond = \"wrap\""
+            ))
+        }
+    }
+}
+
+/// Regions that the reads and writes of the whole trace touch.
+fn regions_needed(job: &mut Job<'_>, config: &RunConfig, region_bytes: u64) -> Result<u64, RunError> {
+    let mut regions = rustc_hash::FxHashSet::default();
+    job.source.rewind()?;
+    while let Some(request) = job.source.next()? {
+        let writes_zeroes = config.host.write_zeroes_as_writes;
+        let touches = match request.op {
+            floatgate_trace::Op::Read | floatgate_trace::Op::Write => true,
+            floatgate_trace::Op::WriteZeroes => writes_zeroes,
+            _ => false,
+        };
+        if touches && request.bytes > 0 {
+            let last = (request.end() - 1) / region_bytes;
+            regions.extend((request.offset / region_bytes..=last).map(|region| (request.volume, region)));
+        }
+    }
+    Ok(regions.len() as u64)
+}
+
+fn memory_bytes_of<S: Ftl>(config: &RunConfig) -> Result<u64, Refusal> {
+    let geometry = config.device.geometry()?;
+    config.host.check()?;
+    let options = options_of::<S>(config)?;
+    // The ledger keeps 8 bytes a block, the session one bit a logical page.
+    let fixed = 8 * u64::from(geometry.blocks()) + u64::from(geometry.logical_pages) / 8 + (4 << 20);
+    Ok(S::ram_bytes(&geometry, &options) + fixed)
+}

@@ -1,0 +1,468 @@
+//! One scheme on one simulated flash, driven by one host: requests go in, measurements come out.
+
+use std::collections::VecDeque;
+
+use floatgate_core::options::Options;
+use floatgate_core::report::{HostCounters, Observation, Table};
+use floatgate_core::{Ftl, Geometry, Refusal, Run, Space};
+use floatgate_trace::Request;
+
+use crate::clock::{Clock, Completion};
+use crate::config::{Arrivals, PartialWrite, RunConfig};
+use crate::flash::SimFlash;
+use crate::host::{BeyondEnd, Kind, PageMapper, PageRequest, Part};
+use crate::metrics::{Metrics, Sample};
+
+/// A request on its way.
+#[derive(Clone, Copy, Debug)]
+struct InFlight {
+    kind: Kind,
+    arrival_ns: u64,
+    issue_ns: u64,
+    /// Completion, once it is known.
+    end_ns: Option<u64>,
+}
+
+/// Requests on their way, by number; those done leave from the front.
+#[derive(Debug, Default)]
+struct Flight {
+    /// Number of the request at the front.
+    first: u64,
+    requests: VecDeque<InFlight>,
+    /// Not done.
+    open: u32,
+    /// All writes, trims and flushes below this number are done.
+    written_below: u64,
+    /// Latest completion of the writes and trims among them: what a flush there waits for.
+    written_ns: u64,
+}
+
+impl Flight {
+    fn add(&mut self, kind: Kind, arrival_ns: u64, issue_ns: u64) {
+        self.requests.push_back(InFlight { kind, arrival_ns, issue_ns, end_ns: None });
+        self.open += 1;
+    }
+
+    #[inline]
+    fn done(&mut self, number: u64, end_ns: u64) -> InFlight {
+        let request = &mut self.requests[(number - self.first) as usize];
+        request.end_ns = Some(end_ns);
+        self.open -= 1;
+        *request
+    }
+
+    /// Passes writes and trims that are done, and finds the next flush that has nothing left to
+    /// wait for; then drops what is done from the front.
+    #[inline]
+    fn settle(&mut self) -> Option<InFlight> {
+        let mut flush = None;
+        while let Some(request) = self.requests.get_mut((self.written_below - self.first) as usize) {
+            match (request.kind, request.end_ns) {
+                (Kind::Write | Kind::Trim, None) => break,
+                (Kind::Write | Kind::Trim, Some(end_ns)) => self.written_ns = self.written_ns.max(end_ns),
+                (Kind::Flush, None) => {
+                    request.end_ns = Some(request.issue_ns.max(self.written_ns));
+                    self.open -= 1;
+                    flush = Some(*request);
+                }
+                _ => {}
+            }
+            self.written_below += 1;
+            if flush.is_some() {
+                break;
+            }
+        }
+        while self.first < self.written_below && self.requests.front().is_some_and(|r| r.end_ns.is_some()) {
+            self.requests.pop_front();
+            self.first += 1;
+        }
+        flush
+    }
+}
+
+/// A scheme's options from their names and values.
+///
+/// # Errors
+/// Names the option that does not exist or does not fit.
+pub fn options_of<S: Ftl>(config: &RunConfig) -> Result<S::Options, Refusal> {
+    let mut options = S::Options::default();
+    for (key, value) in &config.options {
+        options.set(key, value).map_err(|e| Refusal { key: Some(e.key), message: e.message })?;
+    }
+    Ok(options)
+}
+
+/// A run in progress.
+#[derive(Debug)]
+pub struct Session<S: Ftl, C: Clock> {
+    /// The scheme.
+    pub ftl: S,
+    /// Its flash.
+    pub flash: SimFlash<C>,
+    /// What has been measured.
+    pub metrics: Metrics,
+    /// Pages of the host's requests.
+    pub host: HostCounters,
+    /// The scheme's tables, as the papers count them.
+    pub tables: Vec<Table>,
+    config: RunConfig,
+    mapper: PageMapper,
+    pages: PageRequest,
+    flight: Flight,
+    /// Number of the next request.
+    next: u64,
+    last_issue_ns: u64,
+    next_sample: u64,
+    completions: Vec<Completion>,
+    /// Logical pages that have content, one bit each: a partial write of any other needs no read.
+    live: Vec<u64>,
+}
+
+impl<S: Ftl, C: Clock> Session<S, C> {
+    /// A device in its start state, not aged yet.
+    ///
+    /// # Errors
+    /// The refusal of geometry, options or scheme.
+    pub fn new(config: &RunConfig) -> Result<Self, Refusal> {
+        let geometry = config.device.geometry()?;
+        config.host.check()?;
+        let options = options_of::<S>(config)?;
+        let mut flash = SimFlash::new(&geometry, &config.device.machine(), config.device.copyback);
+        let ftl = S::format(&Space::whole(&geometry), &options, config.start, &mut flash)?;
+        let full = config.start == floatgate_core::Start::Full;
+        let words = (geometry.logical_pages as usize).div_ceil(64);
+        Ok(Self {
+            ftl,
+            flash,
+            metrics: Metrics::default(),
+            host: HostCounters::default(),
+            tables: S::tables(&geometry, &options),
+            mapper: PageMapper::new(&config.device, &config.host),
+            config: config.clone(),
+            pages: PageRequest::default(),
+            flight: Flight::default(),
+            next: 0,
+            last_issue_ns: 0,
+            next_sample: 0,
+            completions: Vec::new(),
+            live: vec![if full { u64::MAX } else { 0 }; words],
+        })
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &RunConfig {
+        &self.config
+    }
+
+    /// The shape of the device.
+    pub fn geometry(&self) -> &Geometry {
+        self.flash.ledger.geometry()
+    }
+
+    /// The mapper, for its regions.
+    pub fn mapper(&mut self) -> &mut PageMapper {
+        &mut self.mapper
+    }
+
+    /// Plays one request of a trace.
+    ///
+    /// # Errors
+    /// If the device does not have its addresses.
+    pub fn request(&mut self, request: &Request) -> Result<(), BeyondEnd> {
+        let mut pages = std::mem::take(&mut self.pages);
+        let mapped = self.mapper.map(request, &mut pages);
+        if mapped.is_ok() {
+            let kind = pages.kind.expect("a mapped request has a kind");
+            match kind {
+                Kind::Read => self.metrics.read_bytes += request.bytes,
+                Kind::Write => self.metrics.write_bytes += request.bytes,
+                _ => {}
+            }
+            self.play(kind, request.arrival_ns, &pages);
+        }
+        self.pages = pages;
+        mapped
+    }
+
+    /// Plays a request of whole pages.
+    pub fn page_request(&mut self, kind: Kind, first: floatgate_core::Lpn, pages: u32, arrival_ns: u64) {
+        let mut request = std::mem::take(&mut self.pages);
+        request.parts.clear();
+        request.parts.push(Part { first, pages, first_slot: 0 });
+        request.pages = pages;
+        request.partial = Default::default();
+        (request.first_partial, request.last_partial) = (false, false);
+        let bytes = u64::from(pages) * u64::from(self.config.device.part.page_bytes);
+        match kind {
+            Kind::Read => self.metrics.read_bytes += bytes,
+            Kind::Write => self.metrics.write_bytes += bytes,
+            _ => {}
+        }
+        self.play(kind, arrival_ns, &request);
+        self.pages = request;
+    }
+
+    fn play(&mut self, kind: Kind, arrival_ns: u64, pages: &PageRequest) {
+        let arrival_ns = match self.config.host.arrivals {
+            Arrivals::Closed => 0,
+            Arrivals::Open if self.config.host.speed == 1.0 => arrival_ns,
+            Arrivals::Open => (arrival_ns as f64 / self.config.host.speed) as u64,
+        };
+        let issue_ns = self.issue_time(arrival_ns);
+        let number = self.next;
+        self.next += 1;
+        // In a closed loop arrivals mean nothing: responses count from the issue.
+        let counted_from = if self.config.host.arrivals == Arrivals::Closed { issue_ns } else { arrival_ns };
+        self.metrics.first_arrival_ns.get_or_insert(counted_from);
+        self.flight.add(kind, counted_from, issue_ns);
+        self.last_issue_ns = issue_ns;
+        match kind {
+            Kind::Flush => self.take_settled(),
+            Kind::EmptyTrim => {
+                self.complete(Completion { end_ns: issue_ns, request: number, first_start_ns: issue_ns });
+            }
+            _ => self.to_scheme(kind, number, arrival_ns, issue_ns, pages),
+        }
+        if self.config.host.queue_depth == 0 {
+            self.take_completions();
+        }
+        if self.next >= self.next_sample {
+            self.sample();
+        }
+    }
+
+    /// Hands whole pages to the scheme without timing (conformance).
+    pub fn untimed(&mut self, kind: Kind, first: floatgate_core::Lpn, pages: u32) {
+        let run = Run::whole(first, pages);
+        self.flash.begin_request(self.next, 0, Default::default(), [0; 2]);
+        self.next += 1;
+        let count = u64::from(pages);
+        let Ok(()) = match kind {
+            Kind::Read => {
+                self.host.page_reads += count;
+                self.ftl.read(&mut self.flash, &run)
+            }
+            Kind::Write => {
+                self.host.page_writes += count;
+                self.ftl.write(&mut self.flash, &run)
+            }
+            _ => {
+                self.host.page_trims += count;
+                self.ftl.trim(&mut self.flash, &run)
+            }
+        };
+        self.flash.end_request();
+        self.completions.clear();
+        self.flash.clock.drain(&mut self.completions);
+        if kind != Kind::Read {
+            self.mark_live(&Part { first, pages, first_slot: 0 }, kind == Kind::Write);
+        }
+    }
+
+    /// First instant, not before the arrival and the issue before, at which the queue has a place.
+    #[inline]
+    fn issue_time(&mut self, arrival_ns: u64) -> u64 {
+        let mut issue_ns = arrival_ns.max(self.last_issue_ns);
+        let depth = self.config.host.queue_depth;
+        while depth > 0 && self.flight.open >= depth {
+            let Some(completion) = self.flash.clock.next_completion() else { break };
+            issue_ns = issue_ns.max(completion.end_ns);
+            self.complete(completion);
+        }
+        issue_ns
+    }
+
+    fn to_scheme(&mut self, kind: Kind, number: u64, arrival_ns: u64, issue_ns: u64, pages: &PageRequest) {
+        let Ok(()) = self.ftl.arrival(&mut self.flash, arrival_ns);
+        if S::USES_IDLE_TIME
+            && let Some(idle_from) = self.flash.clock.idle_since(issue_ns)
+        {
+            let Ok(()) = self.ftl.idle(&mut self.flash, idle_from, issue_ns);
+        }
+        self.flash.begin_request(number, issue_ns, pages.partial, pages.data_ns);
+        let count = u64::from(pages.pages);
+        match kind {
+            Kind::Read => self.host.page_reads += count,
+            Kind::Write => {
+                self.host.page_writes += count;
+                self.read_old_content(pages);
+            }
+            _ => self.host.page_trims += count,
+        }
+        self.metrics.cuts += pages.parts.len().saturating_sub(1) as u64;
+        for part in &pages.parts {
+            let run = Run {
+                first: part.first,
+                pages: part.pages,
+                request_pages: part.pages,
+                first_slot: part.first_slot,
+                slot_step: 1,
+            };
+            let Ok(()) = match kind {
+                Kind::Read => self.ftl.read(&mut self.flash, &run),
+                Kind::Write => self.ftl.write(&mut self.flash, &run),
+                _ => self.ftl.trim(&mut self.flash, &run),
+            };
+            if kind != Kind::Read {
+                self.mark_live(part, kind == Kind::Write);
+            }
+        }
+        self.flash.end_request();
+    }
+
+    /// Old content of the first and the last page where only a part of a live page is written.
+    fn read_old_content(&mut self, pages: &PageRequest) {
+        if !(pages.first_partial || pages.last_partial)
+            || self.config.host.partial_write == PartialWrite::Whole
+        {
+            return;
+        }
+        let (Some(first), Some(last)) = (pages.parts.first(), pages.parts.last()) else { return };
+        let (first_lpn, last_lpn) = (first.first.0, last.first.0 + last.pages - 1);
+        let ends = [
+            (pages.first_partial, first_lpn, first.first_slot),
+            (pages.last_partial, last_lpn, last.first_slot + last.pages - 1),
+        ];
+        self.flash.read_old_content(true);
+        for (_, lpn, first_slot) in ends.into_iter().filter(|(partial, ..)| *partial) {
+            if self.is_live(lpn) {
+                let lpn = floatgate_core::Lpn(lpn);
+                let run = Run { first: lpn, pages: 1, request_pages: 1, first_slot, slot_step: 1 };
+                let Ok(()) = self.ftl.read(&mut self.flash, &run);
+                self.metrics.partial_write_reads += 1;
+            }
+        }
+        self.flash.read_old_content(false);
+    }
+
+    fn is_live(&self, lpn: u32) -> bool {
+        self.live[lpn as usize / 64] >> (lpn % 64) & 1 == 1
+    }
+
+    fn mark_live(&mut self, part: &Part, live: bool) {
+        for lpn in part.first.0..part.first.0 + part.pages {
+            let word = &mut self.live[lpn as usize / 64];
+            *word = *word & !(1 << (lpn % 64)) | u64::from(live) << (lpn % 64);
+        }
+    }
+
+    fn take_completions(&mut self) {
+        let mut completions = std::mem::take(&mut self.completions);
+        self.flash.clock.drain(&mut completions);
+        for completion in completions.drain(..) {
+            self.complete(completion);
+        }
+        self.completions = completions;
+    }
+
+    #[inline]
+    fn complete(&mut self, completion: Completion) {
+        let request = self.flight.done(completion.request, completion.end_ns);
+        self.measure(request, completion);
+        self.take_settled();
+    }
+
+    /// A flush is complete with the last of all earlier writes and trims; the scheme does not see it.
+    #[inline]
+    fn take_settled(&mut self) {
+        while let Some(flush) = self.flight.settle() {
+            let end_ns = flush.end_ns.unwrap_or(flush.issue_ns);
+            self.metrics.flushes.record(end_ns.saturating_sub(flush.arrival_ns));
+            self.metrics.last_completion_ns = self.metrics.last_completion_ns.max(end_ns);
+        }
+    }
+
+    #[inline]
+    fn measure(&mut self, request: InFlight, completion: Completion) {
+        let response_ns = completion.end_ns.saturating_sub(request.arrival_ns);
+        let metrics = &mut self.metrics;
+        metrics.last_completion_ns = metrics.last_completion_ns.max(completion.end_ns);
+        match request.kind {
+            Kind::Read => metrics.reads.record(response_ns),
+            Kind::Write => {
+                metrics.writes.record(response_ns);
+                metrics.write_busy_ns += u128::from(completion.end_ns - request.issue_ns);
+            }
+            Kind::Trim | Kind::EmptyTrim => return metrics.trims.record(response_ns),
+            Kind::Flush => return,
+        }
+        let start_ns = completion.first_start_ns;
+        metrics.service.record(completion.end_ns.saturating_sub(start_ns));
+        metrics.queue.record(start_ns.saturating_sub(request.arrival_ns));
+        metrics.series.completed(response_ns);
+    }
+
+    #[cold]
+    fn sample(&mut self) {
+        let mut seen = Observation::default();
+        self.ftl.observe(&mut seen);
+        let counters = &self.flash.ledger.counters;
+        let merges = self.ftl.counters().merges;
+        let series = &mut self.metrics.series;
+        if series.observed_names.is_empty() {
+            series.observed_names = seen.values.iter().map(|value| value.name).collect();
+        }
+        series.push(Sample {
+            requests: self.next,
+            time_ns: self.last_issue_ns,
+            host_programs: counters.programs.host,
+            programs: counters.programs.sum(),
+            erases: counters.erases.sum(),
+            merges: [merges.switch, merges.partial, merges.full, merges.dead],
+            observed: seen.values.iter().map(|value| value.value).collect(),
+            ..Sample::default()
+        });
+        self.next_sample = self.next + series.every;
+    }
+
+    /// No request follows: everything under way comes to its end.
+    pub fn settle(&mut self) {
+        self.flash.clock.finish();
+        self.take_completions();
+        debug_assert_eq!(self.flight.open, 0, "every request completes");
+        self.sample();
+    }
+
+    /// Ends a warm-up: counters, clocks and timers to zero, pages and tables as they are.
+    pub fn reset_counters(&mut self) {
+        self.settle();
+        self.flash.reset_counters();
+        self.ftl.reset_counters();
+        self.metrics = Metrics::default();
+        self.host = HostCounters::default();
+        self.flight = Flight::default();
+        self.next = 0;
+        self.last_issue_ns = 0;
+        self.next_sample = 0;
+    }
+
+    /// Checks the conservation laws.
+    ///
+    /// # Errors
+    /// The law that does not hold, with its numbers.
+    pub fn check_laws(&self) -> Result<(), String> {
+        let c = &self.flash.ledger.counters;
+        let read = self.host.page_reads - self.flash.unwritten_reads.min(self.host.page_reads);
+        let laws = [
+            ("programs.host = page_writes", c.programs.host, self.host.page_writes),
+            ("reads.gc = programs.gc", c.reads.gc, c.programs.gc),
+            (
+                "reads.host = page_reads - unwritten_reads + partial_write_reads",
+                c.reads.host,
+                read + self.metrics.partial_write_reads,
+            ),
+        ];
+        for (law, left, right) in laws {
+            if left != right {
+                return Err(format!("conservation law broken: {law}: {left} and {right}"));
+            }
+        }
+        let live = self.ftl.audit(&self.flash)?;
+        let logical = self.geometry().logical_pages;
+        let expected = (0..logical).filter(|&lpn| self.is_live(lpn)).count() as u64;
+        if live != expected {
+            return Err(format!("conservation law broken: {live} valid pages, written and not trimmed {expected}"));
+        }
+        Ok(())
+    }
+}

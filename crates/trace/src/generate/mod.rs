@@ -1,0 +1,249 @@
+//! Synthetic workloads: page requests that are the same on every machine for the same seed.
+//!
+//! [`generators`] lists what there is and with which parameters; [`build`] makes one from texts, as they
+//! stand on a command line or in a configuration.
+//!
+//! ```
+//! use floatgate_trace::generate;
+//!
+//! let requests: Vec<u64> = generate::build(
+//!     "skew",
+//!     &[("space", "16"), ("distinct", "10"), ("writes", "12"), ("seed", "7")],
+//! )?
+//! .map(|request| request.lpn)
+//! .collect();
+//! assert_eq!(requests, [13, 13, 13, 11, 13, 15, 13, 13, 11, 13, 11, 3]);
+//! # Ok::<(), generate::GenerateError>(())
+//! ```
+
+mod arrival;
+mod params;
+mod patterns;
+mod rng;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+pub use arrival::Arrival;
+pub use params::{GeneratorInfo, ParamInfo, generators};
+pub use rng::SplitMix64;
+
+use crate::{Op, Request};
+use arrival::Clock;
+use params::Values;
+use patterns::{
+    Mixed, Randomness, Reads, Sequential, Skew, Step, Tier, Tpcc, Uniform, Zipf, zipf_sums,
+};
+
+/// A request in pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct PageRequest {
+    /// Arrival in nanoseconds since the start.
+    pub arrival_ns: u64,
+    /// The operation.
+    pub op: Op,
+    /// The first logical page.
+    pub lpn: u64,
+    /// The number of pages, at least 1.
+    pub n: u32,
+}
+
+impl PageRequest {
+    /// The same request in bytes, on volume 0. An address past 2^64 bytes is cut there.
+    pub const fn to_request(self, page_bytes: u32) -> Request {
+        let offset = self.lpn.saturating_mul(page_bytes as u64);
+        let bytes = self.n as u64 * page_bytes as u64;
+        Request {
+            arrival_ns: self.arrival_ns,
+            op: self.op,
+            volume: 0,
+            offset,
+            bytes: if bytes > u64::MAX - offset {
+                u64::MAX - offset
+            } else {
+                bytes
+            },
+        }
+    }
+}
+
+/// Why a generator cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GenerateError {
+    /// The generator that was asked for.
+    pub generator: String,
+    /// The parameter that is wrong, where it is one.
+    pub param: Option<String>,
+    /// What is wrong and what would be right.
+    pub message: String,
+}
+
+impl std::fmt::Display for GenerateError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "generator '{}'", self.generator)?;
+        if let Some(param) = &self.param {
+            write!(f, ", parameter '{param}'")?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+impl std::error::Error for GenerateError {}
+
+/// A generator ready to run.
+pub type Requests = Box<dyn Iterator<Item = PageRequest> + Send>;
+
+/// Builds a generator from parameters as texts; those that are not given have their defaults.
+///
+/// Numbers may have underscores (`1_000_000`). Building takes memory for the permutation of the space
+/// (4 bytes a page; `zipf` 8 more for each page of its working set), running takes none.
+///
+/// # Errors
+/// An unknown generator or parameter, a value that is no number, and values that contradict each other.
+pub fn build(name: &str, params: &[(&str, &str)]) -> Result<Requests, GenerateError> {
+    let values = Values::new(name, params)?;
+    let seed = values.number("seed", 0, u64::MAX)?;
+    let mut random = SplitMix64::new(seed);
+    let steps: Box<dyn Iterator<Item = Step> + Send> = match name {
+        "skew" => {
+            let space = values.space()?;
+            let distinct = values.number("distinct", 1, space)?;
+            let (x, y) = (values.percent("x")?, values.percent("y")?);
+            let hot = distinct * y / 100;
+            if hot == 0 && x > 0 {
+                return Err(values.wrong("y", "no page is hot: y % of distinct is less than one page"));
+            }
+            if hot == distinct && x < 100 {
+                return Err(values.wrong("y", "no page is cold: y % of distinct is all of them"));
+            }
+            Box::new(Skew {
+                pages: random.permutation(space as u32),
+                random,
+                hot,
+                distinct,
+                x,
+                left: values.number("writes", 1, u64::MAX)?,
+            })
+        }
+        "tpcc" => {
+            let space = values.space()?;
+            let working = space * values.percent("working")? / 100;
+            let reads = values.number("reads", 0, 99)?;
+            let left = values.number("writes", 1, u64::MAX)?;
+            let tiers = tiers(&values, working)?;
+            Box::new(Tpcc {
+                pages: random.permutation(space as u32),
+                random,
+                tiers,
+                space,
+                reads,
+                left,
+            })
+        }
+        "uniform" => {
+            let (slots, n) = values.slots(1)?;
+            Box::new(Uniform {
+                random,
+                slots,
+                n,
+                reads: Reads(values.percent("reads")?),
+                left: values.number("requests", 1, u64::MAX)?,
+            })
+        }
+        "zipf" => {
+            let space = values.space()?;
+            let distinct = match values.number("distinct", 0, space)? {
+                0 => space,
+                n => n,
+            };
+            if distinct > MAX_RANKS {
+                return Err(values.wrong("distinct", &format!("at most {MAX_RANKS} pages")));
+            }
+            let theta = values.fraction("theta", 5.0)?;
+            Box::new(Zipf {
+                pages: random.permutation(space as u32),
+                random,
+                sums: zipf_sums(distinct, theta),
+                reads: Reads(values.percent("reads")?),
+                left: values.number("requests", 1, u64::MAX)?,
+            })
+        }
+        "sequential" => {
+            let streams = values.number("streams", 1, 1 << 20)?;
+            let (slots, n) = values.slots(streams)?;
+            Box::new(Sequential {
+                random,
+                slots,
+                streams,
+                n,
+                reads: Reads(values.percent("reads")?),
+                at: 0,
+                left: values.number("requests", 1, u64::MAX)?,
+            })
+        }
+        "mixed" => {
+            let (slots, n) = values.slots(1)?;
+            Box::new(Mixed {
+                random,
+                slots,
+                n,
+                reads: Reads(values.percent("reads")?),
+                sequential: values.percent("sequential")?,
+                behind: 0,
+                left: values.number("requests", 1, u64::MAX)?,
+            })
+        }
+        _ => {
+            let (slots, n) = values.slots(1)?;
+            Box::new(Randomness {
+                random,
+                slots,
+                n,
+                share: values.percent("random")?,
+                front: 0,
+                left: values.number("requests", 1, u64::MAX)?,
+            })
+        }
+    };
+    let mut clock = Clock::new(values.arrival()?, seed);
+    Ok(Box::new(steps.map(move |(op, lpn, n)| PageRequest {
+        arrival_ns: clock.tick(),
+        op,
+        lpn,
+        n,
+    })))
+}
+
+/// Zipf's table is limited to 2 GiB.
+const MAX_RANKS: u64 = 1 << 28;
+
+/// The tiers of `tpcc` over a working set of so many pages.
+fn tiers(values: &Values<'_>, working: u64) -> Result<Vec<Tier>, GenerateError> {
+    let shares = values.pairs("tiers")?;
+    let wrong = |message: &str| values.wrong("tiers", message);
+    let (mut pages, mut requests) = (0u64, 0u64);
+    let mut tiers = Vec::with_capacity(shares.len());
+    let mut first = 0;
+    for (share, of_requests) in shares {
+        pages = pages.saturating_add(share);
+        requests = requests.saturating_add(of_requests);
+        if pages > 100 || requests > 100 {
+            return Err(wrong("the shares add up to more than 100 %"));
+        }
+        let end = working * pages / 100;
+        if end == first {
+            return Err(wrong("a tier has no page: its share of the working set is too small"));
+        }
+        tiers.push(Tier {
+            first,
+            end,
+            below: requests,
+        });
+        first = end;
+    }
+    if requests != 100 {
+        return Err(wrong("the shares of the requests do not add up to 100 %"));
+    }
+    Ok(tiers)
+}

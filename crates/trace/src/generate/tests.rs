@@ -1,0 +1,208 @@
+use super::*;
+use std::collections::HashSet;
+
+fn all(name: &str, params: &[(&str, &str)]) -> Vec<PageRequest> {
+    build(name, params).unwrap().collect()
+}
+
+fn hash(requests: &[PageRequest]) -> u64 {
+    requests.iter().fold(0u64, |h, r| {
+        h.wrapping_mul(1_000_003)
+            .wrapping_add(r.lpn.wrapping_mul(64))
+            .wrapping_add(u64::from(r.n))
+    })
+}
+
+fn distinct(requests: &[PageRequest]) -> usize {
+    let pages: HashSet<u64> = requests
+        .iter()
+        .flat_map(|r| r.lpn..r.lpn + u64::from(r.n))
+        .collect();
+    pages.len()
+}
+
+#[test]
+fn golden_skew() {
+    for (x, y, expected, pages) in [
+        ("90", "10", 346_871_743_876_310_912, 467),
+        ("80", "20", 15_378_315_519_434_071_616, 810),
+        ("70", "30", 9_718_456_382_458_872_256, 1080),
+        ("60", "40", 3_397_377_193_986_440_512, 1254),
+    ] {
+        let requests = all(
+            "skew",
+            &[
+                ("space", "4096"),
+                ("distinct", "1400"),
+                ("writes", "4000"),
+                ("x", x),
+                ("y", y),
+                ("seed", "1"),
+            ],
+        );
+        assert_eq!((hash(&requests), distinct(&requests)), (expected, pages));
+        if x == "90" {
+            let first: Vec<u64> = requests.iter().take(6).map(|r| r.lpn).collect();
+            assert_eq!(first, [939, 869, 936, 805, 974, 3819]);
+        }
+    }
+}
+
+#[test]
+fn golden_tpcc() {
+    let short = |params: &[(&str, &str)]| -> Vec<(char, u64, u32)> {
+        all("tpcc", params)
+            .iter()
+            .map(|r| (r.op.letter(), r.lpn, r.n))
+            .collect()
+    };
+    let writes = short(&[("space", "64"), ("writes", "10"), ("seed", "7")]);
+    let expected = [11, 6, 19, 54, 48, 23, 56, 11, 56, 3].map(|lpn| {
+        let n = if lpn == 6 { 2 } else { 1 };
+        ('W', lpn, n)
+    });
+    let expected = expected.map(|(op, lpn, _)| (op, lpn, 1));
+    let expected: Vec<_> = expected
+        .iter()
+        .map(|&(op, lpn, n)| (op, lpn, if lpn == 6 { 2 } else { n }))
+        .collect();
+    assert_eq!(writes, expected);
+    let mixed = short(&[
+        ("space", "64"),
+        ("writes", "8"),
+        ("seed", "7"),
+        ("reads", "30"),
+    ]);
+    assert_eq!(
+        mixed,
+        [
+            ('W', 11, 1),
+            ('W', 30, 1),
+            ('R', 54, 1),
+            ('W', 11, 1),
+            ('W', 54, 1),
+            ('W', 11, 1),
+            ('R', 57, 1),
+            ('R', 56, 1),
+            ('W', 56, 8),
+            ('W', 11, 1),
+            ('W', 52, 1)
+        ]
+    );
+    let long = all("tpcc", &[("space", "4096"), ("writes", "20000"), ("seed", "1")]);
+    let written: u64 = long.iter().map(|r| u64::from(r.n)).sum();
+    assert_eq!(
+        (hash(&long), written, distinct(&long)),
+        (9_407_995_897_499_081_795, 20_759, 1746)
+    );
+}
+
+/// The stream of every other generator, pinned.
+#[test]
+fn golden_others() {
+    let first = |name: &str, params: &[(&str, &str)]| -> Vec<(char, u64, u32)> {
+        all(name, params)
+            .iter()
+            .take(8)
+            .map(|r| (r.op.letter(), r.lpn, r.n))
+            .collect()
+    };
+    let lpns = |name: &str, params: &[(&str, &str)]| -> Vec<u64> {
+        first(name, params).iter().map(|r| r.1).collect()
+    };
+    assert_eq!(
+        lpns(
+            "sequential",
+            &[("space", "12"), ("streams", "2"), ("n", "2"), ("requests", "8")]
+        ),
+        [0, 6, 2, 8, 4, 10, 0, 6]
+    );
+    let zipf = all("zipf", &[("space", "4096"), ("requests", "20000"), ("seed", "1")]);
+    assert_eq!((hash(&zipf), distinct(&zipf)), GOLDEN_ZIPF);
+    let uniform = all(
+        "uniform",
+        &[("space", "4096"), ("requests", "20000"), ("n", "4"), ("reads", "25")],
+    );
+    assert_eq!((hash(&uniform), distinct(&uniform)), GOLDEN_UNIFORM);
+    let mixed = all("mixed", &[("space", "4096"), ("requests", "20000")]);
+    assert_eq!((hash(&mixed), distinct(&mixed)), GOLDEN_MIXED);
+    let random = all("randomness", &[("space", "4096"), ("requests", "20000")]);
+    assert_eq!((hash(&random), distinct(&random)), GOLDEN_RANDOMNESS);
+}
+
+const GOLDEN_ZIPF: (u64, usize) = (0, 0);
+const GOLDEN_UNIFORM: (u64, usize) = (0, 0);
+const GOLDEN_MIXED: (u64, usize) = (0, 0);
+const GOLDEN_RANDOMNESS: (u64, usize) = (0, 0);
+
+/// The shares of the ranks come out as Zipf's law says.
+#[test]
+fn zipf_shares() {
+    let n = 100_000;
+    let requests = all(
+        "zipf",
+        &[("space", "1000"), ("theta", "1"), ("requests", "100000"), ("seed", "3")],
+    );
+    let mut counts = std::collections::HashMap::new();
+    for r in &requests {
+        *counts.entry(r.lpn).or_insert(0u32) += 1;
+    }
+    let mut counts: Vec<u32> = counts.into_values().collect();
+    counts.sort_unstable_by(|a, b| b.cmp(a));
+    let harmonic: f64 = (1..=1000).map(|i| 1.0 / f64::from(i)).sum();
+    for rank in [1usize, 2, 3, 10] {
+        let expected = f64::from(n) / harmonic / rank as f64;
+        let found = f64::from(counts[rank - 1]);
+        assert!((found / expected - 1.0).abs() < 0.1, "rank {rank}: {found}, {expected}");
+    }
+}
+
+#[test]
+fn every_default_builds_and_stays_in_its_space() {
+    for info in generators() {
+        for p in info.params {
+            assert!(!p.doc.is_empty() && !p.default.is_empty());
+        }
+        let requests: Vec<_> = build(info.name, &[("arrival", "exponential")])
+            .unwrap()
+            .take(10_000)
+            .collect();
+        assert_eq!(requests.len(), 10_000, "{}", info.name);
+        for pair in requests.windows(2) {
+            assert!(pair[0].arrival_ns <= pair[1].arrival_ns);
+        }
+        assert!(requests.iter().all(|r| r.n > 0 && r.lpn + u64::from(r.n) <= 65_536));
+    }
+}
+
+#[test]
+fn the_schedule_does_not_change_the_addresses() {
+    let plain = all("mixed", &[("requests", "500")]);
+    let timed = all("mixed", &[("requests", "500"), ("arrival", "fixed"), ("gap", "7")]);
+    for (i, (a, b)) in plain.iter().zip(&timed).enumerate() {
+        assert_eq!((a.op, a.lpn, a.n, a.arrival_ns), (b.op, b.lpn, b.n, 0));
+        assert_eq!(b.arrival_ns, 7 * i as u64);
+    }
+}
+
+#[test]
+fn wrong_parameters() {
+    let message = |name: &str, params: &[(&str, &str)]| match build(name, params) {
+        Ok(_) => panic!("{name} {params:?} was built"),
+        Err(error) => error.to_string(),
+    };
+    assert!(message("nothing", &[]).contains("skew, tpcc"));
+    assert!(message("skew", &[("z", "1")]).contains("distinct"));
+    assert!(message("skew", &[("x", "101")]).contains("from 0 to 100"));
+    assert!(message("skew", &[("x", "1"), ("x", "2")]).contains("twice"));
+    assert!(message("skew", &[("y", "0")]).contains("hot"));
+    assert!(message("skew", &[("y", "100")]).contains("cold"));
+    assert!(message("skew", &[("space", "1000")]).contains("distinct"));
+    assert!(message("tpcc", &[("tiers", "10:50,20:20")]).contains("100"));
+    assert!(message("tpcc", &[("tiers", "x")]).contains("list"));
+    assert!(message("tpcc", &[("space", "10"), ("tiers", "1:50,99:50")]).contains("no page"));
+    assert!(message("tpcc", &[("reads", "100")]).contains("99"));
+    assert!(message("zipf", &[("theta", "nan")]).contains("theta"));
+    assert!(message("sequential", &[("space", "2"), ("streams", "3")]).contains("small"));
+    assert!(message("uniform", &[("arrival", "often")]).contains("fixed"));
+}

@@ -1,0 +1,158 @@
+use super::*;
+use crate::generate;
+
+/// A trace of pages of one byte each, so that pages, units and bytes are the same.
+fn pages(trace: &[(Op, u64, u64)], options: StatsOptions) -> Statistics {
+    let mut stats = Stats::new(StatsOptions {
+        page_bytes: 1,
+        size_unit: 1,
+        ..options
+    });
+    for (i, &(op, offset, bytes)) in trace.iter().enumerate() {
+        stats.add(&Request {
+            arrival_ns: i as u64 * 10,
+            op,
+            volume: 0,
+            offset,
+            bytes,
+        });
+    }
+    stats.finish()
+}
+
+fn bounds(list: &[u64]) -> StatsOptions {
+    StatsOptions {
+        interval_bounds: list.to_vec(),
+        ..StatsOptions::default()
+    }
+}
+
+#[test]
+fn the_worked_example() {
+    let trace = [(0, 1), (4, 2), (0, 1), (6, 2), (5, 1), (0, 1), (0, 1)]
+        .map(|(lpn, n)| (Op::Write, lpn, n));
+    let s = pages(&trace, bounds(&[0, 2, 5]));
+    assert_eq!((s.page_writes, s.distinct_pages_written), (9, 5));
+    let by_write: Vec<u64> = s.intervals.bounds.iter().map(|b| b.by_write).collect();
+    let by_page: Vec<u64> = s.intervals.bounds.iter().map(|b| b.by_page).collect();
+    assert_eq!((by_write, s.intervals.number), (vec![1, 2, 4], 4));
+    assert_eq!((by_page, s.intervals.pages), (vec![0, 1, 2], 2));
+    let sizes: Vec<_> = s
+        .write_sizes
+        .iter()
+        .map(|c| (c.size, c.requests, c.unit_writes, c.distinct_units, c.original_sum))
+        .collect();
+    assert_eq!(sizes, [(1, 5, 5, 2, 5), (2, 2, 4, 4, 8)]);
+    assert_eq!(s.write_sizes[0].update_frequency(), 1.5);
+    assert_eq!(s.write_sizes[1].update_frequency(), 0.0);
+    assert_eq!(s.write_sizes[1].mean_original(), 4.0);
+}
+
+#[test]
+fn check_values_of_tpcc() {
+    let requests = generate::build(
+        "tpcc",
+        &[("space", "4096"), ("writes", "20000"), ("seed", "1")],
+    )
+    .unwrap();
+    let mut stats = Stats::new(StatsOptions {
+        hot_below: 2000,
+        cold_above: 10_000,
+        log_window: Some(1001),
+        skew_shares: vec![1000, 3000],
+        ..bounds(&[100, 1000, 2000, 5000, 10_000])
+    });
+    for request in requests {
+        stats.add(&request.to_request(4096));
+    }
+    let s = stats.finish();
+    assert_eq!((s.page_writes, s.distinct_pages_written), (20_759, 1746));
+    let c = s.classes;
+    assert_eq!((c.hot, c.warm, c.cold, c.once), (626, 856, 26, 238));
+    let part = |i: usize| s.skew[i].page_writes as f64 / s.page_writes as f64 * 100.0;
+    assert_eq!(format!("{:.2} {:.2}", part(0), part(1)), "51.57 73.20");
+    let by_write: Vec<u64> = s.intervals.bounds.iter().map(|b| b.by_write).collect();
+    let by_page: Vec<u64> = s.intervals.bounds.iter().map(|b| b.by_page).collect();
+    assert_eq!(by_write, [3412, 13_072, 15_506, 18_065, 18_885]);
+    assert_eq!(by_page, [0, 187, 626, 1345, 1482]);
+    assert_eq!((s.intervals.number, s.intervals.pages), (19_013, 1508));
+    // Intervals below 1001 are those of at most 1000.
+    assert_eq!(s.intervals.within_log_window, Some(13_072));
+}
+
+#[test]
+fn counts_and_shares() {
+    let trace = [
+        (Op::Write, 0, 4),
+        (Op::Read, 4, 4),
+        (Op::Read, 100, 2),
+        (Op::Trim, 0, 1000),
+        (Op::WriteZeroes, 7, 1),
+        (Op::Flush, 0, 0),
+        (Op::Write, 102, 1),
+    ];
+    let s = pages(
+        &trace,
+        StatsOptions {
+            logical_pages: Some(50),
+            ..StatsOptions::default()
+        },
+    );
+    assert_eq!(
+        (s.requests, s.reads, s.writes, s.trims, s.write_zeroes, s.flushes),
+        (7, 2, 2, 1, 1, 1)
+    );
+    assert_eq!((s.bytes_read, s.bytes_written, s.bytes_trimmed), (6, 5, 1000));
+    assert_eq!((s.read_share, s.mean_read_bytes, s.mean_write_bytes), (Some(0.5), Some(3.0), Some(2.5)));
+    assert_eq!((s.footprint_pages, s.device_span), (11, 103));
+    assert_eq!((s.sequential_reads, s.sequential_writes), (1, 1));
+    assert_eq!((s.sequential_share, s.written_share_of_device), (Some(0.5), Some(0.1)));
+    assert_eq!((s.duration_ns, s.mean_gap_ns, s.median_gap_ns), (60, Some(10.0), Some(10)));
+    assert_eq!(s.volumes.len(), 1);
+    let json = serde_json::to_string(&s).unwrap();
+    let back: Statistics = serde_json::from_str(&json).unwrap();
+    assert_eq!(back, s);
+}
+
+#[test]
+fn partial_pages_count_once_each() {
+    let mut stats = Stats::new(StatsOptions::default());
+    stats.add(&Request {
+        arrival_ns: 0,
+        op: Op::Write,
+        volume: 3,
+        offset: 4095,
+        bytes: 2,
+    });
+    assert!(stats.memory_bytes() > 0);
+    let s = stats.finish();
+    assert_eq!((s.page_writes, s.footprint_bytes, s.volumes[0].volume), (2, 8192, 3));
+    assert_eq!((s.write_sizes[0].size, s.write_reuse), (2, Some(1.0)));
+}
+
+#[test]
+fn an_empty_trace() {
+    let s = Stats::new(StatsOptions::default().with_log_window(10)).finish();
+    assert_eq!((s.requests, s.duration_ns, s.median_gap_ns), (0, 0, None));
+    assert_eq!((s.classes.hot_below, s.classes.cold_above), (10, 20));
+}
+
+#[test]
+fn class_borders_belong_to_warm() {
+    // Page 0 has the intervals 1 and 3: its mean is 2.
+    let trace = [0, 1, 0, 1, 2, 3, 0].map(|lpn| (Op::Write, lpn, 1));
+    let classes = |hot_below, cold_above| {
+        let s = pages(
+            &trace,
+            StatsOptions {
+                hot_below,
+                cold_above,
+                ..StatsOptions::default()
+            },
+        );
+        (s.classes.hot, s.classes.warm, s.classes.cold, s.classes.once)
+    };
+    assert_eq!(classes(2, 2), (1, 1, 0, 2));
+    assert_eq!(classes(3, 3), (2, 0, 0, 2));
+    assert_eq!(classes(1, 1), (0, 1, 1, 2));
+}
