@@ -24,8 +24,10 @@ pub(crate) fn detect(peek: &[u8], whole: bool, name: &str) -> Result<Format, Fau
     if binary {
         return match vscsi::version(peek) {
             Some(_) => Ok(Format::Vscsi),
-            None => Err(Fault::new("no trace format is recognised in this binary file")
-                .hint(format!("say the format; it is one of {}", Format::names()))),
+            None => Err(
+                Fault::new("no trace format is recognised in this binary file")
+                    .hint(format!("say the format; it is one of {}", Format::names())),
+            ),
         };
     }
     let lines = lines(peek, whole);
@@ -63,10 +65,11 @@ pub(crate) fn detect(peek: &[u8], whole: bool, name: &str) -> Result<Format, Fau
     let Some(shown) = first_unknown.or(lines.first().copied()) else {
         return Err(Fault::new("the trace is empty").hint("it has no line that is not blank"));
     };
-    Err(
-        Fault::new(format!("no trace format is recognised; the first line is\n  | {}", excerpt(shown)))
-            .hint(format!("say the format; it is one of {}", Format::names())),
-    )
+    Err(Fault::new(format!(
+        "no trace format is recognised; the first line is\n  | {}",
+        excerpt(shown)
+    ))
+    .hint(format!("say the format; it is one of {}", Format::names())))
 }
 
 /// The lines that are not blank; the last one only if it is whole.
@@ -94,30 +97,50 @@ type Looks = fn(&[u8]) -> bool;
 const CANDIDATES: [(Format, Looks); 12] = [
     (Format::Msr, |l| {
         let (f, n) = split::<7>(l, b',');
-        (6..=7).contains(&n) && is_number(f[0]) && is_word_op(f[3]) && is_number(f[4]) && is_number(f[5])
+        (6..=7).contains(&n)
+            && is_number(f[0])
+            && is_word_op(f[3])
+            && is_number(f[4])
+            && is_number(f[5])
     }),
     (Format::Systor, |l| {
         let (f, n) = split::<6>(l, b',');
         n == 6
             && (is_time(f[0])
-                && is_number(f[3]) && is_number(f[4]) && is_number(f[5])
-                && (read_or_write(f[2]).is_some() && trim(f[2]).len() == 1 || trim(f[2]).is_empty())
+                && is_number(f[3])
+                && is_number(f[4])
+                && is_number(f[5])
+                && (read_or_write(f[2]).is_some() && trim(f[2]).len() == 1
+                    || trim(f[2]).is_empty())
                 || f[0].eq_ignore_ascii_case(b"timestamp") && f[3].eq_ignore_ascii_case(b"lun"))
     }),
     (Format::Spc, |l| {
         let (f, n) = split::<5>(l, b',');
-        n >= 5 && is_number(f[0]) && is_number(f[1]) && is_number(f[2])
-            && trim(f[3]).len() == 1 && read_or_write(f[3]).is_some() && is_time(f[4])
+        n >= 5
+            && is_number(f[0])
+            && is_number(f[1])
+            && is_number(f[2])
+            && trim(f[3]).len() == 1
+            && read_or_write(f[3]).is_some()
+            && is_time(f[4])
     }),
     (Format::Alibaba, |l| {
         let (f, n) = split::<5>(l, b',');
-        n == 5 && trim(f[1]).len() == 1 && read_or_write(f[1]).is_some()
-            && is_number(f[2]) && is_number(f[3]) && is_time(f[4])
+        n == 5
+            && trim(f[1]).len() == 1
+            && read_or_write(f[1]).is_some()
+            && is_number(f[2])
+            && is_number(f[3])
+            && is_time(f[4])
     }),
     (Format::Tencent, |l| {
         let (f, n) = split::<5>(l, b',');
-        n == 5 && is_time(f[0]) && is_number(f[1]) && is_number(f[2])
-            && matches!(trim(f[3]), b"0" | b"1") && is_number(f[4])
+        n == 5
+            && is_time(f[0])
+            && is_number(f[1])
+            && is_number(f[2])
+            && matches!(trim(f[3]), b"0" | b"1")
+            && is_number(f[4])
     }),
     (Format::Recorded, |l| {
         let (f, n) = split::<4>(l, b',');
@@ -130,12 +153,20 @@ const CANDIDATES: [(Format, Looks); 12] = [
     (Format::HashText, |l| {
         let (f, n) = split::<5>(l, b'\t');
         n >= 5
-            && (is_time(f[0]) && matches!(trim(f[1]), b"R" | b"W") && is_number(f[2]) && is_number(f[3])
+            && (is_time(f[0])
+                && matches!(trim(f[1]), b"R" | b"W")
+                && is_number(f[2])
+                && is_number(f[3])
                 || f.iter().all(|field| trim(field).is_empty()))
     }),
     (Format::DiskMon, |l| {
         let (f, n) = words::<7>(l);
-        n == 7 && is_number(f[0]) && is_time(f[1]) && is_word_op(f[4]) && is_number(f[5]) && is_number(f[6])
+        n == 7
+            && is_number(f[0])
+            && is_time(f[1])
+            && is_word_op(f[4])
+            && is_number(f[5])
+            && is_number(f[6])
     }),
     (Format::DiskSimAscii, is_five_columns),
     (Format::Pages, |l| {
@@ -243,10 +274,22 @@ mod tests {
     fn five_columns_by_suffix_then_by_times() {
         assert_eq!(found("5 0 8 8 1\n", "x").unwrap(), Format::SsdSimAscii);
         assert_eq!(found("5.0 0 8 8 1\n", "x").unwrap(), Format::DiskSimAscii);
-        assert_eq!(found("5 0 8 8 1\n", "x.5us.gz").unwrap(), Format::MicrosecondAscii);
-        assert_eq!(found("5 0 8 8 1\n", "x.5msB").unwrap(), Format::DiskSimAsciiBytes);
+        assert_eq!(
+            found("5 0 8 8 1\n", "x.5us.gz").unwrap(),
+            Format::MicrosecondAscii
+        );
+        assert_eq!(
+            found("5 0 8 8 1\n", "x.5msB").unwrap(),
+            Format::DiskSimAsciiBytes
+        );
         let bytes = "0.5 0 4096 512 1\n".repeat(8);
-        assert!(found(&bytes, "x").unwrap_err().hint.unwrap().contains("5ms-bytes"));
+        assert!(
+            found(&bytes, "x")
+                .unwrap_err()
+                .hint
+                .unwrap()
+                .contains("5ms-bytes")
+        );
     }
 
     #[test]

@@ -76,9 +76,11 @@ impl Input {
             }
             scanned = self.end - self.start;
             if scanned > MAX_LINE {
-                return Err(Fault::new(format!("a line is longer than {MAX_LINE} bytes"))
-                    .hint("this is not a trace in a text format, or it is damaged here")
-                    .into());
+                return Err(
+                    Fault::new(format!("a line is longer than {MAX_LINE} bytes"))
+                        .hint("this is not a trace in a text format, or it is damaged here")
+                        .into(),
+                );
             }
             if self.eof {
                 if scanned == 0 {
@@ -90,9 +92,11 @@ impl Input {
         };
         let mut line = &self.buffer[self.start..stop];
         if line.len() > MAX_LINE {
-            return Err(Fault::new(format!("a line is longer than {MAX_LINE} bytes"))
-                .hint("this is not a trace in a text format, or it is damaged here")
-                .into());
+            return Err(
+                Fault::new(format!("a line is longer than {MAX_LINE} bytes"))
+                    .hint("this is not a trace in a text format, or it is damaged here")
+                    .into(),
+            );
         }
         if let [head @ .., b'\r'] = line {
             line = head;

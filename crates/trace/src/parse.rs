@@ -41,7 +41,11 @@ pub(crate) fn decimal(text: &[u8], digits: u32) -> Option<u64> {
     if text[point] != b'.' {
         return exponent(text, scale);
     }
-    let whole = if point == 0 { 0 } else { number(&text[..point])? };
+    let whole = if point == 0 {
+        0
+    } else {
+        number(&text[..point])?
+    };
     let fraction = &text[point + 1..];
     if point == 0 && fraction.is_empty() {
         return None;
@@ -197,7 +201,17 @@ mod tests {
         assert_eq!(decimal(b".25", 3), Some(250));
         assert_eq!(decimal(b"1.5e-05", 9), Some(15_000));
         assert_eq!(decimal(b"2E3", 0), Some(2000));
-        for bad in [&b""[..], b".", b"-1.0", b"nan", b"inf", b"1.2.3", b"e", b"1e400", b"99999999999999999999"] {
+        for bad in [
+            &b""[..],
+            b".",
+            b"-1.0",
+            b"nan",
+            b"inf",
+            b"1.2.3",
+            b"e",
+            b"1e400",
+            b"99999999999999999999",
+        ] {
             assert_eq!(decimal(bad, 9), None, "{bad:?}");
         }
     }

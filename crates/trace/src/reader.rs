@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Position, Stop, TraceError};
-use crate::formats::{self, AddressUnit, BlockEvent, Decoder, Format, Parsed, TextDecoder, TextFormat, TimeUnit};
+use crate::formats::{
+    self, AddressUnit, BlockEvent, Decoder, Format, Parsed, TextDecoder, TextFormat, TimeUnit,
+};
 use crate::input::{Input, PEEK_BYTES};
 use crate::merged::Merged;
 use crate::source::{self, Compression};
@@ -91,7 +93,8 @@ fn open_with(
             error
         })?,
     };
-    if !format.is_five_columns() && (options.time_unit.is_some() || options.address_unit.is_some()) {
+    if !format.is_five_columns() && (options.time_unit.is_some() || options.address_unit.is_some())
+    {
         return Err(TraceError::file(
             name,
             format!("a unit was given, but format '{format}' has its own"),
@@ -461,7 +464,10 @@ impl Reader {
             let known = match names.len() {
                 0 => "the volumes are numbered in the trace itself".to_owned(),
                 1..=20 => format!("the trace has: {}", names.join(", ")),
-                n => format!("the trace has {n} volumes, the first are: {}", names[..20].join(", ")),
+                n => format!(
+                    "the trace has {n} volumes, the first are: {}",
+                    names[..20].join(", ")
+                ),
             };
             TraceError::file(
                 &self.path,
@@ -494,7 +500,11 @@ impl Reader {
     ///
     /// # Errors
     /// As [`next`](Reader::next); the requests before the error are in the batch.
-    pub fn next_batch(&mut self, batch: &mut Vec<Request>, max: usize) -> Result<usize, TraceError> {
+    pub fn next_batch(
+        &mut self,
+        batch: &mut Vec<Request>,
+        max: usize,
+    ) -> Result<usize, TraceError> {
         let before = batch.len();
         while batch.len() - before < max {
             match self.next()? {

@@ -102,10 +102,8 @@ pub(crate) fn open(raw: Box<dyn Read + Send>) -> io::Result<Source> {
         }
     }
     let compression = Compression::from_magic(&head[..got]);
-    let raw = io::BufReader::with_capacity(
-        64 * 1024,
-        Cursor::new(head[..got].to_vec()).chain(counting),
-    );
+    let raw =
+        io::BufReader::with_capacity(64 * 1024, Cursor::new(head[..got].to_vec()).chain(counting));
     let stream: Box<dyn Read + Send> = match compression {
         Compression::None => Box::new(raw),
         Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(raw)),
@@ -128,7 +126,10 @@ pub(crate) fn open(raw: Box<dyn Read + Send>) -> io::Result<Source> {
 
 /// The length of a file; `None` for what has none (a pipe).
 pub(crate) fn length(file: &File) -> Option<u64> {
-    file.metadata().ok().filter(|m| m.is_file()).map(|m| m.len())
+    file.metadata()
+        .ok()
+        .filter(|m| m.is_file())
+        .map(|m| m.len())
 }
 
 #[cfg(test)]

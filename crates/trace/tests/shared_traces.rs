@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use floatgate_trace::stats::{Statistics, Stats, StatsOptions};
-use floatgate_trace::{Counts, OpenOptions, open};
+use floatgate_trace::{Counts, Op, OpenOptions, open};
 
 /// The folder beside the workspace, or nothing.
 fn folder() -> Option<PathBuf> {
@@ -16,15 +16,34 @@ fn folder() -> Option<PathBuf> {
     None
 }
 
-fn measure(path: &Path) -> (Statistics, Counts, &'static str) {
+/// The statistics, the counts, the format, and the seconds between the earliest and the latest request
+/// with data.
+fn measure(path: &Path) -> (Statistics, Counts, &'static str, f64) {
     let mut reader = open(path, &OpenOptions::default()).unwrap_or_else(|e| panic!("{e}"));
     let mut stats = Stats::new(StatsOptions::default());
+    let mut last = 0;
     while let Some(request) = reader.next().unwrap_or_else(|e| panic!("{e}")) {
         stats.add(&request);
+        if request.op != Op::Flush {
+            last = last.max(request.arrival_ns);
+        }
     }
     let format = reader.format().name();
     assert_eq!(reader.bytes_read(), reader.bytes_total().unwrap());
-    (stats.finish(), reader.counts(), format)
+    let first = stats_start(path);
+    let counts = reader.counts();
+    let seconds = (last + counts.clamped_ns - first) as f64 / 1e9;
+    (stats.finish(), counts, format, seconds)
+}
+
+/// The arrival of the first request with data; the earlier ones of unsorted traces are clamped to 0.
+fn stats_start(path: &Path) -> u64 {
+    let mut reader = open(path, &OpenOptions::default()).unwrap();
+    reader
+        .requests()
+        .map(Result::unwrap)
+        .find(|request| request.op != Op::Flush)
+        .map_or(0, |request| request.arrival_ns)
 }
 
 /// The rows of the Markdown tables that describe traces: their cells, the first being a file name.
@@ -59,9 +78,11 @@ fn agrees(value: f64, cell: &str) -> bool {
 fn public_traces() {
     let Some(folder) = folder() else { return };
     let mut wrong = Vec::new();
-    println!("file | format | requests | read % | written GB | footprint MiB | reuse | span GB | s | trims | flushes | skipped");
+    println!(
+        "file | format | requests | read % | written GB | footprint MiB | reuse | span GB | s | trims | flushes | skipped"
+    );
     for cells in rows(&folder.join("README.md")) {
-        let (s, counts, format) = measure(&folder.join(&cells[0]));
+        let (s, counts, format, seconds) = measure(&folder.join(&cells[0]));
         let data = s.reads + s.writes + s.trims;
         let values = [
             data as f64,
@@ -72,12 +93,21 @@ fn public_traces() {
             s.footprint_bytes as f64 / (1 << 20) as f64,
             s.write_reuse.unwrap_or(0.0),
             s.device_span as f64 / 1e9,
-            (s.duration_ns + counts.clamped_ns) as f64 / 1e9,
+            seconds,
         ];
         println!(
             "{} | {format} | {} | {:.1} | {:.4} | {:.1} | {:.2} | {:.2} | {:.3} | {} | {} | {}",
-            cells[0], values[0], values[1], values[4], values[5], values[6], values[7], values[8],
-            s.trims, s.flushes, counts.skipped,
+            cells[0],
+            values[0],
+            values[1],
+            values[4],
+            values[5],
+            values[6],
+            values[7],
+            values[8],
+            s.trims,
+            s.flushes,
+            counts.skipped,
         );
         for (value, cell) in values.iter().zip(&cells[2..]) {
             if !agrees(*value, cell) {
@@ -93,8 +123,13 @@ fn recorded_traces() {
     let Some(folder) = folder() else { return };
     let folder = folder.join("recorded");
     let mut wrong = Vec::new();
-    println!("file | requests | reads | writes | trims | flushes | written MB | read MB | footprint MiB | reuse | s");
-    for line in std::fs::read_to_string(folder.join("README.md")).unwrap().lines() {
+    println!(
+        "file | requests | reads | writes | trims | flushes | written MB | read MB | footprint MiB | reuse | s"
+    );
+    for line in std::fs::read_to_string(folder.join("README.md"))
+        .unwrap()
+        .lines()
+    {
         let cells: Vec<String> = line
             .trim_matches('|')
             .split(" | ")
@@ -103,7 +138,7 @@ fn recorded_traces() {
         if !cells[0].ends_with(".csv.xz") {
             continue;
         }
-        let (s, _, _) = measure(&folder.join(&cells[0]));
+        let (s, _, _, _) = measure(&folder.join(&cells[0]));
         let values = [
             s.requests as f64,
             s.reads as f64,

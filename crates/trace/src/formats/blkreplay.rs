@@ -17,7 +17,9 @@ pub(crate) struct Blkreplay {
 /// Whether a line is the one that names the columns.
 pub(crate) fn is_column_line(line: &[u8]) -> bool {
     let (f, n) = split::<2>(line, b';');
-    n >= 4 && trim(f[0]).eq_ignore_ascii_case(b"start") && trim(f[1]).eq_ignore_ascii_case(b"sector")
+    n >= 4
+        && trim(f[0]).eq_ignore_ascii_case(b"start")
+        && trim(f[1]).eq_ignore_ascii_case(b"sector")
 }
 
 /// Whether a line has the shape of a request.

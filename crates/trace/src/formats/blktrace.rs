@@ -135,9 +135,11 @@ impl Decoder for Blktrace {
         let magic = [bytes[0], bytes[1], bytes[2], bytes[3]];
         let Some((order, version)) = order(&magic) else {
             self.bad = Some(super::vscsi::hex(bytes));
-            return Err(Fault::new("the record does not begin with blktrace's magic number")
-                .hint("the file is damaged here, or blktrace lost a part of it")
-                .into());
+            return Err(
+                Fault::new("the record does not begin with blktrace's magic number")
+                    .hint("the file is damaged here, or blktrace lost a part of it")
+                    .into(),
+            );
         };
         if version != VERSION {
             self.bad = Some(super::vscsi::hex(bytes));
@@ -180,9 +182,9 @@ impl Decoder for Blktrace {
         if flush && size == 0 {
             return Ok(Some(Parsed::One(first)));
         }
-        let offset = sector.checked_mul(512).ok_or_else(|| {
-            Fault::new(format!("sector {sector} lies beyond 2^64 bytes"))
-        })?;
+        let offset = sector
+            .checked_mul(512)
+            .ok_or_else(|| Fault::new(format!("sector {sector} lies beyond 2^64 bytes")))?;
         let data = request(time, op, volume, offset, size);
         Ok(Some(if flush {
             Parsed::Two(first, data)

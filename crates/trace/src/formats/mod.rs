@@ -428,13 +428,7 @@ impl<F: TextFormat> Decoder for TextDecoder<F> {
 
 /// A request with the format's own time.
 #[inline]
-pub(crate) fn request(
-    time: u64,
-    op: crate::Op,
-    volume: u32,
-    offset: u64,
-    bytes: u64,
-) -> Request {
+pub(crate) fn request(time: u64, op: crate::Op, volume: u32, offset: u64, bytes: u64) -> Request {
     Request {
         arrival_ns: time,
         op,

@@ -37,7 +37,9 @@ impl Pages {
             return Ok(());
         }
         let Some(bytes) = number(f[1]).filter(|&b| b > 0 && b <= 1 << 30) else {
-            return Err(Fault::new("the page size is not a number between 1 and 2^30"));
+            return Err(Fault::new(
+                "the page size is not a number between 1 and 2^30",
+            ));
         };
         if self.fixed && bytes != self.page_bytes {
             return Err(Fault::new(format!(

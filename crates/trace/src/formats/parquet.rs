@@ -55,6 +55,8 @@ struct Group {
 
 pub(crate) struct ParquetDecoder {
     reader: SerializedFileReader<File>,
+    /// The same file, to look at page headers.
+    file: File,
     /// Place of each of [`COLUMNS`] among the file's columns.
     places: [Option<usize>; 5],
     group: Option<Group>,
@@ -74,11 +76,7 @@ pub(crate) struct ParquetDecoder {
 impl ParquetDecoder {
     /// `path` is the file if it can be opened as it is (not compressed as a whole); otherwise `input`
     /// goes to a temporary file first, since the footer is at the end.
-    pub fn new(
-        input: Input,
-        path: Option<&Path>,
-        progress: Arc<AtomicU64>,
-    ) -> Result<Self, Stop> {
+    pub fn new(input: Input, path: Option<&Path>, progress: Arc<AtomicU64>) -> Result<Self, Stop> {
         let file = match path {
             Some(path) => File::open(path)?,
             None => {
@@ -90,16 +88,25 @@ impl ParquetDecoder {
         };
         let file_bytes = file.metadata()?.len();
         super::parquet_check::check(&file, file_bytes)?;
-        Ok(guarded(|| Self::open(file, file_bytes, progress))?)
+        let same = file.try_clone()?;
+        Ok(guarded(|| Self::open(file, same, file_bytes, progress))?)
     }
 
-    fn open(file: File, file_bytes: u64, progress: Arc<AtomicU64>) -> Result<Self, Fault> {
+    fn open(
+        file: File,
+        same: File,
+        file_bytes: u64,
+        progress: Arc<AtomicU64>,
+    ) -> Result<Self, Fault> {
         let reader = SerializedFileReader::new(file).map_err(damaged)?;
         let metadata = reader.metadata();
         let schema = metadata.file_metadata().schema_descr();
         let mut places = [None; 5];
         for (place, column) in schema.columns().iter().enumerate() {
-            let Some(i) = COLUMNS.iter().position(|&name| column.path().string() == name) else {
+            let Some(i) = COLUMNS
+                .iter()
+                .position(|&name| column.path().string() == name)
+            else {
                 continue;
             };
             let fits = match column.physical_type() {
@@ -119,7 +126,12 @@ impl ParquetDecoder {
         }
         for i in [1, 3, 4] {
             if places[i].is_none() {
-                let names: Vec<String> = schema.columns().iter().take(20).map(|c| c.path().string()).collect();
+                let names: Vec<String> = schema
+                    .columns()
+                    .iter()
+                    .take(20)
+                    .map(|c| c.path().string())
+                    .collect();
                 return Err(Fault::new(format!(
                     "the Parquet file has no column '{}'; it has: {}",
                     COLUMNS[i],
@@ -135,6 +147,7 @@ impl ParquetDecoder {
             .fold(0, u64::saturating_add);
         Ok(ParquetDecoder {
             reader,
+            file: same,
             places,
             group: None,
             next_group: 0,
@@ -156,7 +169,10 @@ impl ParquetDecoder {
         if self.next_group >= self.reader.num_row_groups() {
             return Ok(false);
         }
-        let group = self.reader.get_row_group(self.next_group).map_err(damaged)?;
+        let group = self
+            .reader
+            .get_row_group(self.next_group)
+            .map_err(damaged)?;
         self.next_group += 1;
         let rows = u64::try_from(group.metadata().num_rows())
             .map_err(|_| Fault::new("a row group has a negative number of rows"))?;
@@ -164,7 +180,10 @@ impl ParquetDecoder {
         let mut integers = [const { None }; 5];
         for (i, place) in self.places.iter().enumerate() {
             let Some(place) = *place else { continue };
-            let descriptor = group.metadata().column(place).column_descr_ptr();
+            let chunk = group.metadata().column(place);
+            let (start, length) = chunk.byte_range();
+            super::parquet_check::pages(&self.file, start, length)?;
+            let descriptor = chunk.column_descr_ptr();
             let unsigned = matches!(
                 descriptor.logical_type_ref(),
                 Some(parquet::basic::LogicalType::Integer(integer)) if !integer.is_signed
@@ -218,7 +237,10 @@ impl ParquetDecoder {
                 levels.clear();
                 let out = &mut self.values[i];
                 let negative = || {
-                    Fault::new(format!("the column '{}' holds a negative number", COLUMNS[i]))
+                    Fault::new(format!(
+                        "the column '{}' holds a negative number",
+                        COLUMNS[i]
+                    ))
                 };
                 match integers {
                     Some(Integers::I32(reader, buffer, unsigned)) => {
@@ -270,11 +292,10 @@ fn whole(rows: usize, values: usize, want: usize, column: usize) -> Result<(), F
         )));
     }
     if values != want {
-        return Err(Fault::new(format!(
-            "the column '{}' holds a null",
-            COLUMNS[column]
-        ))
-        .hint("every request needs a value in every column"));
+        return Err(
+            Fault::new(format!("the column '{}' holds a null", COLUMNS[column]))
+                .hint("every request needs a value in every column"),
+        );
     }
     Ok(())
 }
@@ -312,7 +333,8 @@ impl Decoder for ParquetDecoder {
             self.bad = Some(crate::error::excerpt(text));
             return Err(super::unknown_op(text, "R, W, T, Z or F").into());
         };
-        let [time, _, volume, offset, bytes] = [0, 1, 2, 3, 4].map(|i| self.values[i].get(at).copied().unwrap_or(0));
+        let [time, _, volume, offset, bytes] =
+            [0, 1, 2, 3, 4].map(|i| self.values[i].get(at).copied().unwrap_or(0));
         let volume = u32::try_from(volume)
             .map_err(|_| Fault::new(format!("the volume {volume} does not fit 32 bits")))?;
         Ok(Some(Parsed::One(request(time, op, volume, offset, bytes))))

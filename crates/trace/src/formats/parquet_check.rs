@@ -39,8 +39,7 @@ pub(crate) fn check(mut file: &File, bytes: u64) -> Result<(), Stop> {
     let mut footer = vec![0; length as usize];
     file.read_exact(&mut footer)?;
     file.rewind()?;
-    let mut walk = Walk { rest: &footer };
-    walk.structure(0).ok_or_else(|| {
+    Walk::new(&footer).structure(0).ok_or_else(|| {
         Stop::from(
             Fault::new("the footer of the Parquet file is damaged")
                 .hint("copy or write the file again"),
@@ -48,12 +47,70 @@ pub(crate) fn check(mut file: &File, bytes: u64) -> Result<(), Stop> {
     })
 }
 
+/// A page header is far shorter than this.
+const MAX_HEADER: u64 = 64 << 10;
+/// A page may be this long when decompressed; writers aim at 1 MiB.
+const MAX_PAGE: u64 = 256 << 20;
+
+/// Walks the page headers of a column chunk: no page may declare more than [`MAX_PAGE`].
+pub(crate) fn pages(mut file: &File, start: u64, length: u64) -> Result<(), Fault> {
+    let damaged =
+        || Fault::new("a page of the Parquet file is damaged").hint("copy or write the file again");
+    let end = start.checked_add(length).ok_or_else(damaged)?;
+    let mut at = start;
+    let mut head = Vec::new();
+    while at < end {
+        head.clear();
+        file.seek(SeekFrom::Start(at))
+            .and_then(|_| {
+                // A header and its first bytes of data; a longer one is read in the second round.
+                file.take((end - at).min(512)).read_to_end(&mut head)
+            })
+            .map_err(|_| damaged())?;
+        let mut walk = Walk::new(&head);
+        if walk.structure(0).is_none() {
+            head.clear();
+            file.seek(SeekFrom::Start(at))
+                .and_then(|_| file.take((end - at).min(MAX_HEADER)).read_to_end(&mut head))
+                .map_err(|_| damaged())?;
+            walk = Walk::new(&head);
+            walk.structure(0).ok_or_else(damaged)?;
+        }
+        let [full, stored] = walk
+            .sizes
+            .map(|size| u64::try_from(size).unwrap_or(u64::MAX));
+        if full > MAX_PAGE {
+            return Err(Fault::new(format!(
+                "a page of the Parquet file declares {full} bytes, more than {MAX_PAGE}"
+            ))
+            .hint("the file is damaged, or must be written again with smaller pages"));
+        }
+        let header = (head.len() - walk.rest.len()) as u64;
+        at = at
+            .checked_add(header)
+            .and_then(|at| at.checked_add(stored))
+            .filter(|&next| next <= end)
+            .ok_or_else(damaged)?;
+    }
+    Ok(())
+}
+
 /// A walk over Thrift's compact protocol.
 struct Walk<'a> {
     rest: &'a [u8],
+    /// The fields 2 and 3 of the outermost structure, in a page header its decompressed and its
+    /// stored size.
+    sizes: [i64; 2],
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        Walk {
+            rest: bytes,
+            sizes: [0; 2],
+        }
+    }
+
     fn byte(&mut self) -> Option<u8> {
         let (&first, rest) = self.rest.split_first()?;
         self.rest = rest;
@@ -81,20 +138,29 @@ impl Walk<'_> {
         if depth > MAX_DEPTH {
             return None;
         }
+        let mut field = 0u64;
         loop {
             let head = self.byte()?;
             let kind = head & 0x0f;
             if kind == 0 {
                 return Some(());
             }
-            if head >> 4 == 0 {
-                self.varint()?;
+            field = match head >> 4 {
+                0 => zigzag(self.varint()?).unsigned_abs(),
+                step => field.wrapping_add(u64::from(step)),
+            };
+            if depth == 0 && kind == 5 && (2..=3).contains(&field) {
+                self.sizes[field as usize - 2] = zigzag(self.varint()?);
+            } else {
+                self.value(kind, depth, false)?;
             }
-            self.value(kind, depth, false)?;
         }
     }
 
     fn value(&mut self, kind: u8, depth: u32, in_list: bool) -> Option<()> {
+        if depth > MAX_DEPTH {
+            return None;
+        }
         match kind {
             // Booleans live in the field's head, but take a byte in a list.
             1 | 2 => {
@@ -132,6 +198,11 @@ impl Walk<'_> {
     }
 }
 
+/// A signed number from its unsigned form.
+fn zigzag(n: u64) -> i64 {
+    (n >> 1) as i64 ^ -((n & 1) as i64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,8 +211,38 @@ mod tests {
     fn lists_need_room_for_their_elements() {
         // A field of type list with 2^30 elements, then nothing.
         let footer = [0x19, 0xfc, 0x80, 0x80, 0x80, 0x80, 0x04];
-        assert!(Walk { rest: &footer }.structure(0).is_none());
-        // An i32 field and the end.
-        assert!(Walk { rest: &[0x15, 0x02, 0x00] }.structure(0).is_some());
+        assert!(Walk::new(&footer).structure(0).is_none());
+        // Field 2, an i32 of 1, and the end.
+        let mut walk = Walk::new(&[0x25, 0x02, 0x00, 9]);
+        assert!(walk.structure(0).is_some());
+        assert_eq!((walk.sizes, walk.rest), ([1, 0], &[9][..]));
+    }
+
+    #[test]
+    fn lists_in_lists_have_a_limit() {
+        let footer = vec![0x19; 1 << 20];
+        assert!(Walk::new(&footer).structure(0).is_none());
+    }
+
+    #[test]
+    fn pages_have_a_limit() {
+        let file_of = |bytes: &[u8]| {
+            use std::io::Write;
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(bytes).unwrap();
+            file
+        };
+        // type 0, decompressed size, stored size 2, end, two bytes of data
+        let small = [0x15, 0x00, 0x15, 0x08, 0x15, 0x04, 0x00, 1, 2];
+        let twice = [small, small].concat();
+        assert!(pages(&file_of(&twice), 0, 18).is_ok());
+        assert!(pages(&file_of(&twice), 9, 9).is_ok());
+        assert!(pages(&file_of(&twice), 0, 17).is_err());
+        assert!(pages(&file_of(&twice), u64::MAX, 17).is_err());
+        let large = [
+            0x15, 0x00, 0x15, 0xfe, 0xff, 0xff, 0xff, 0x0f, 0x15, 0x04, 0x00, 1, 2,
+        ];
+        let fault = pages(&file_of(&large), 0, 13).unwrap_err();
+        assert!(fault.message.contains("2147483647"));
     }
 }

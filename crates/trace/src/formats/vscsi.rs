@@ -156,10 +156,9 @@ impl Decoder for Vscsi {
         let size = u64::from(le32(bytes, layout.bytes));
         let (Some(offset), Some(time)) = (sector.checked_mul(512), time.checked_mul(1000)) else {
             self.bad = Some(hex(bytes));
-            return Err(Fault::new(format!(
-                "sector {sector} or time {time} us is out of range"
-            ))
-            .into());
+            return Err(
+                Fault::new(format!("sector {sector} or time {time} us is out of range")).into(),
+            );
         };
         let (offset, size) = if op == Op::Flush {
             (0, 0)

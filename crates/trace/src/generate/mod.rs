@@ -112,7 +112,9 @@ pub fn build(name: &str, params: &[(&str, &str)]) -> Result<Requests, GenerateEr
             let (x, y) = (values.percent("x")?, values.percent("y")?);
             let hot = distinct * y / 100;
             if hot == 0 && x > 0 {
-                return Err(values.wrong("y", "no page is hot: y % of distinct is less than one page"));
+                return Err(
+                    values.wrong("y", "no page is hot: y % of distinct is less than one page")
+                );
             }
             if hot == distinct && x < 100 {
                 return Err(values.wrong("y", "no page is cold: y % of distinct is all of them"));
@@ -233,7 +235,9 @@ fn tiers(values: &Values<'_>, working: u64) -> Result<Vec<Tier>, GenerateError> 
         }
         let end = working * pages / 100;
         if end == first {
-            return Err(wrong("a tier has no page: its share of the working set is too small"));
+            return Err(wrong(
+                "a tier has no page: its share of the working set is too small",
+            ));
         }
         tiers.push(Tier {
             first,

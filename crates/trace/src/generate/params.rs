@@ -45,7 +45,12 @@ const fn param(
 const SPACE: ParamInfo = param("space", "pages", "65536", "logical pages of the device");
 const SEED: ParamInfo = param("seed", "", "1", "start of the random numbers");
 const REQUESTS: ParamInfo = param("requests", "requests", "100000", "length of the workload");
-const PAGES: ParamInfo = param("n", "pages", "1", "pages of a request; requests begin at multiples of it");
+const PAGES: ParamInfo = param(
+    "n",
+    "pages",
+    "1",
+    "pages of a request; requests begin at multiples of it",
+);
 const READS: ParamInfo = param("reads", "%", "0", "share of the requests that are reads");
 const ARRIVAL: ParamInfo = param(
     "arrival",
@@ -53,7 +58,12 @@ const ARRIVAL: ParamInfo = param(
     "none",
     "arrivals: none (all at 0), fixed (one every gap) or exponential (Poisson with mean gap)",
 );
-const GAP: ParamInfo = param("gap", "ns", "1000000", "distance of arrivals, for fixed and exponential");
+const GAP: ParamInfo = param(
+    "gap",
+    "ns",
+    "1000000",
+    "distance of arrivals, for fixed and exponential",
+);
 
 /// Every generator.
 pub fn generators() -> &'static [GeneratorInfo] {
@@ -61,112 +71,142 @@ pub fn generators() -> &'static [GeneratorInfo] {
 }
 
 const GENERATORS: &[GeneratorInfo] = &[
-        GeneratorInfo {
-            name: "skew",
-            summary: "single-page writes, x % of them to y % of the pages",
-            source: "FASTer, section V-C",
-            params: &[
-                SPACE,
-                param("distinct", "pages", "22937", "pages of the working set, spread over the space"),
-                param("writes", "requests", "100000", "length of the workload"),
-                param("x", "%", "80", "share of the writes that go to the hot pages"),
-                param("y", "%", "20", "share of the working set that is hot"),
-                SEED,
-                ARRIVAL,
-                GAP,
-            ],
-        },
-        GeneratorInfo {
-            name: "tpcc",
-            summary: "OLTP-like writes: tiers of hotness, mostly single pages",
-            source: "FASTer, section III-A",
-            params: &[
-                SPACE,
-                param("writes", "requests", "100000", "write requests; reads come on top"),
-                param("working", "%", "35", "share of the space that is written"),
-                param(
-                    "tiers",
-                    "%:%",
-                    "10:50,20:20,70:30",
-                    "share of the working set and of the requests, tier by tier",
-                ),
-                READS,
-                SEED,
-                ARRIVAL,
-                GAP,
-            ],
-        },
-        GeneratorInfo {
-            name: "uniform",
-            summary: "random requests, every place alike",
-            source: "the usual worst case",
-            params: &[SPACE, REQUESTS, PAGES, READS, SEED, ARRIVAL, GAP],
-        },
-        GeneratorInfo {
-            name: "zipf",
-            summary: "single-page requests by Zipf's law",
-            source: "rank i has weight floor(2^32 / i^theta), at least 1; exact cumulative table",
-            params: &[
-                SPACE,
-                param("distinct", "pages", "0", "pages of the working set, spread over the space; 0 is all"),
-                REQUESTS,
-                param("theta", "", "0.99", "exponent: 0 is uniform, larger is more skewed, at most 5"),
-                READS,
-                SEED,
-                ARRIVAL,
-                GAP,
-            ],
-        },
-        GeneratorInfo {
-            name: "sequential",
-            summary: "one or more sequential streams in turn, each in its own part of the space",
-            source: "the usual best case",
-            params: &[
-                SPACE,
-                REQUESTS,
-                param("streams", "", "1", "number of streams"),
-                PAGES,
-                READS,
-                SEED,
-                ARRIVAL,
-                GAP,
-            ],
-        },
-        GeneratorInfo {
-            name: "mixed",
-            summary: "reads and writes, sequential and random",
-            source: "as the usual benchmark programs",
-            params: &[
-                SPACE,
-                REQUESTS,
-                PAGES,
-                param("reads", "%", "50", "share of the requests that are reads"),
-                param(
-                    "sequential",
-                    "%",
-                    "50",
-                    "share of the requests that begin where the one before ended",
-                ),
-                SEED,
-                ARRIVAL,
-                GAP,
-            ],
-        },
-        GeneratorInfo {
-            name: "randomness",
-            summary: "sequential writes of which a share goes to random places",
-            source: "BLogFTL's Iometer runs; fill the device first, so that they are updates",
-            params: &[
-                SPACE,
-                REQUESTS,
-                PAGES,
-                param("random", "%", "20", "share of the requests that go to random places"),
-                SEED,
-                ARRIVAL,
-                GAP,
-            ],
-        },
-    ];
+    GeneratorInfo {
+        name: "skew",
+        summary: "single-page writes, x % of them to y % of the pages",
+        source: "FASTer, section V-C",
+        params: &[
+            SPACE,
+            param(
+                "distinct",
+                "pages",
+                "22937",
+                "pages of the working set, spread over the space",
+            ),
+            param("writes", "requests", "100000", "length of the workload"),
+            param(
+                "x",
+                "%",
+                "80",
+                "share of the writes that go to the hot pages",
+            ),
+            param("y", "%", "20", "share of the working set that is hot"),
+            SEED,
+            ARRIVAL,
+            GAP,
+        ],
+    },
+    GeneratorInfo {
+        name: "tpcc",
+        summary: "OLTP-like writes: tiers of hotness, mostly single pages",
+        source: "FASTer, section III-A",
+        params: &[
+            SPACE,
+            param(
+                "writes",
+                "requests",
+                "100000",
+                "write requests; reads come on top",
+            ),
+            param("working", "%", "35", "share of the space that is written"),
+            param(
+                "tiers",
+                "%:%",
+                "10:50,20:20,70:30",
+                "share of the working set and of the requests, tier by tier",
+            ),
+            READS,
+            SEED,
+            ARRIVAL,
+            GAP,
+        ],
+    },
+    GeneratorInfo {
+        name: "uniform",
+        summary: "random requests, every place alike",
+        source: "the usual worst case",
+        params: &[SPACE, REQUESTS, PAGES, READS, SEED, ARRIVAL, GAP],
+    },
+    GeneratorInfo {
+        name: "zipf",
+        summary: "single-page requests by Zipf's law",
+        source: "rank i has weight floor(2^32 / i^theta), at least 1; exact cumulative table",
+        params: &[
+            SPACE,
+            param(
+                "distinct",
+                "pages",
+                "0",
+                "pages of the working set, spread over the space; 0 is all",
+            ),
+            REQUESTS,
+            param(
+                "theta",
+                "",
+                "0.99",
+                "exponent: 0 is uniform, larger is more skewed, at most 5",
+            ),
+            READS,
+            SEED,
+            ARRIVAL,
+            GAP,
+        ],
+    },
+    GeneratorInfo {
+        name: "sequential",
+        summary: "one or more sequential streams in turn, each in its own part of the space",
+        source: "the usual best case",
+        params: &[
+            SPACE,
+            REQUESTS,
+            param("streams", "", "1", "number of streams"),
+            PAGES,
+            READS,
+            SEED,
+            ARRIVAL,
+            GAP,
+        ],
+    },
+    GeneratorInfo {
+        name: "mixed",
+        summary: "reads and writes, sequential and random",
+        source: "as the usual benchmark programs",
+        params: &[
+            SPACE,
+            REQUESTS,
+            PAGES,
+            param("reads", "%", "50", "share of the requests that are reads"),
+            param(
+                "sequential",
+                "%",
+                "50",
+                "share of the requests that begin where the one before ended",
+            ),
+            SEED,
+            ARRIVAL,
+            GAP,
+        ],
+    },
+    GeneratorInfo {
+        name: "randomness",
+        summary: "sequential writes of which a share goes to random places",
+        source: "BLogFTL's Iometer runs; fill the device first, so that they are updates",
+        params: &[
+            SPACE,
+            REQUESTS,
+            PAGES,
+            param(
+                "random",
+                "%",
+                "20",
+                "share of the requests that go to random places",
+            ),
+            SEED,
+            ARRIVAL,
+            GAP,
+        ],
+    },
+];
 
 /// The largest space: its permutation takes 8 GiB.
 const MAX_SPACE: u64 = 1 << 31;
@@ -235,7 +275,10 @@ impl<'a> Values<'a> {
             Some(value) if (min..=max).contains(&value) => Ok(value),
             _ => Err(self.wrong(
                 param,
-                &format!("'{}' is not a whole number from {min} to {max}", self.text(param)),
+                &format!(
+                    "'{}' is not a whole number from {min} to {max}",
+                    self.text(param)
+                ),
             )),
         }
     }
@@ -262,7 +305,10 @@ impl<'a> Values<'a> {
         let space = self.number("space", 1, 1 << 48)?;
         let n = self.number("n", 1, 1 << 20)?;
         match space / parts / n {
-            0 => Err(self.wrong("space", "it is too small for a single request in each stream")),
+            0 => Err(self.wrong(
+                "space",
+                "it is too small for a single request in each stream",
+            )),
             slots => Ok((slots, n as u32)),
         }
     }

@@ -113,6 +113,9 @@ mod tests {
             gaps.add(t);
         }
         // distances 1, 2, 0, 10
-        assert_eq!((gaps.median(), gaps.duration(), gaps.backwards()), (Some(1), 10, 1));
+        assert_eq!(
+            (gaps.median(), gaps.duration(), gaps.backwards()),
+            (Some(1), 10, 1)
+        );
     }
 }

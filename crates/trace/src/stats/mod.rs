@@ -317,8 +317,7 @@ impl Stats {
             // mean <= bound, without division
             let at_most = |bound: u64| u128::from(sum) <= u128::from(bound) * u128::from(number);
             by_page[bounds.partition_point(|&bound| !at_most(bound))] += 1;
-            let below = u128::from(sum)
-                < u128::from(self.options.hot_below) * u128::from(number);
+            let below = u128::from(sum) < u128::from(self.options.hot_below) * u128::from(number);
             if below {
                 classes.hot += 1;
             } else if at_most(self.options.cold_above) {

@@ -52,6 +52,8 @@ impl Page {
 #[derive(Debug, Default)]
 pub(crate) struct PageTable {
     places: HashMap<(u32, u64), u32, FxBuildHasher>,
+    /// Boxed, so that growing does not copy the regions and never needs the memory twice.
+    #[allow(clippy::vec_box)]
     regions: Vec<Box<[Page; REGION as usize]>>,
     /// The region looked up last.
     last: Option<((u32, u64), u32)>,

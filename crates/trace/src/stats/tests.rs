@@ -40,7 +40,15 @@ fn the_worked_example() {
     let sizes: Vec<_> = s
         .write_sizes
         .iter()
-        .map(|c| (c.size, c.requests, c.unit_writes, c.distinct_units, c.original_sum))
+        .map(|c| {
+            (
+                c.size,
+                c.requests,
+                c.unit_writes,
+                c.distinct_units,
+                c.original_sum,
+            )
+        })
         .collect();
     assert_eq!(sizes, [(1, 5, 5, 2, 5), (2, 2, 4, 4, 8)]);
     assert_eq!(s.write_sizes[0].update_frequency(), 1.5);
@@ -99,15 +107,34 @@ fn counts_and_shares() {
         },
     );
     assert_eq!(
-        (s.requests, s.reads, s.writes, s.trims, s.write_zeroes, s.flushes),
+        (
+            s.requests,
+            s.reads,
+            s.writes,
+            s.trims,
+            s.write_zeroes,
+            s.flushes
+        ),
         (7, 2, 2, 1, 1, 1)
     );
-    assert_eq!((s.bytes_read, s.bytes_written, s.bytes_trimmed), (6, 5, 1000));
-    assert_eq!((s.read_share, s.mean_read_bytes, s.mean_write_bytes), (Some(0.5), Some(3.0), Some(2.5)));
+    assert_eq!(
+        (s.bytes_read, s.bytes_written, s.bytes_trimmed),
+        (6, 5, 1000)
+    );
+    assert_eq!(
+        (s.read_share, s.mean_read_bytes, s.mean_write_bytes),
+        (Some(0.5), Some(3.0), Some(2.5))
+    );
     assert_eq!((s.footprint_pages, s.device_span), (11, 103));
     assert_eq!((s.sequential_reads, s.sequential_writes), (1, 1));
-    assert_eq!((s.sequential_share, s.written_share_of_device), (Some(0.5), Some(0.1)));
-    assert_eq!((s.duration_ns, s.mean_gap_ns, s.median_gap_ns), (60, Some(10.0), Some(10)));
+    assert_eq!(
+        (s.sequential_share, s.written_share_of_device),
+        (Some(0.5), Some(0.1))
+    );
+    assert_eq!(
+        (s.duration_ns, s.mean_gap_ns, s.median_gap_ns),
+        (60, Some(10.0), Some(10))
+    );
     assert_eq!(s.volumes.len(), 1);
     let json = serde_json::to_string(&s).unwrap();
     let back: Statistics = serde_json::from_str(&json).unwrap();
@@ -126,7 +153,10 @@ fn partial_pages_count_once_each() {
     });
     assert!(stats.memory_bytes() > 0);
     let s = stats.finish();
-    assert_eq!((s.page_writes, s.footprint_bytes, s.volumes[0].volume), (2, 8192, 3));
+    assert_eq!(
+        (s.page_writes, s.footprint_bytes, s.volumes[0].volume),
+        (2, 8192, 3)
+    );
     assert_eq!((s.write_sizes[0].size, s.write_reuse), (2, Some(1.0)));
 }
 
@@ -150,7 +180,12 @@ fn class_borders_belong_to_warm() {
                 ..StatsOptions::default()
             },
         );
-        (s.classes.hot, s.classes.warm, s.classes.cold, s.classes.once)
+        (
+            s.classes.hot,
+            s.classes.warm,
+            s.classes.cold,
+            s.classes.once,
+        )
     };
     assert_eq!(classes(2, 2), (1, 1, 0, 2));
     assert_eq!(classes(3, 3), (2, 0, 0, 2));

@@ -11,7 +11,7 @@ const FILETIME_BASE: u64 = 133_485_408_000_000_000;
 pub(crate) struct Lines {
     format: Format,
     page_bytes: u64,
-    /// fio: the highest volume that was announced, and whether one was.
+    /// fio: the volumes that were announced.
     announced: std::collections::BTreeSet<u32>,
 }
 
@@ -40,7 +40,7 @@ fn whole(request: &Request, unit: u64, summary: &mut WriteSummary) -> (u64, u64)
     if request.bytes == 0 {
         return (0, 0);
     }
-    if request.offset % unit != 0 || request.bytes % unit != 0 {
+    if !(request.offset.is_multiple_of(unit) && request.bytes.is_multiple_of(unit)) {
         summary.widened += 1;
     }
     let first = request.offset / unit;
@@ -131,7 +131,7 @@ impl Lines {
                     summary.dropped += 1;
                     return Ok(());
                 }
-                summary.times_cut += u64::from(time % 100 != 0);
+                summary.times_cut += u64::from(!time.is_multiple_of(100));
                 push(out, FILETIME_BASE + time / 100);
                 out.extend_from_slice(b",floatgate");
                 push_field(out, b',', volume);
@@ -145,7 +145,7 @@ impl Lines {
             }
             Format::FioIolog => {
                 let time = time / 1000;
-                summary.times_cut += u64::from(request.arrival_ns % 1000 != 0);
+                summary.times_cut += u64::from(!request.arrival_ns.is_multiple_of(1000));
                 let file = format!(" volume{volume}");
                 if self.announced.insert(request.volume) {
                     for action in [" add\n", " open\n"] {

@@ -109,7 +109,7 @@ impl Write for Sink {
 }
 
 enum Body {
-    Lines(Sink, lines::Lines),
+    Lines(Box<Sink>, lines::Lines),
     #[cfg(feature = "parquet")]
     Parquet(Box<parquet::ParquetWriter>),
 }
@@ -172,10 +172,8 @@ impl Writer {
             format!("the formats that can be written are {}", names.join(", "))
         };
         let format = options.format.or_else(|| format_of(&name)).ok_or_else(|| {
-            TraceError::file(&name, "the file name does not tell the format").hint(format!(
-                "say the format; {}",
-                writable()
-            ))
+            TraceError::file(&name, "the file name does not tell the format")
+                .hint(format!("say the format; {}", writable()))
         })?;
         if !format.writable() {
             return Err(
@@ -187,8 +185,10 @@ impl Writer {
             .compression
             .unwrap_or_else(|| Compression::from_name(&name));
         if format == Format::Parquet && compression != Compression::None {
-            return Err(TraceError::file(&name, "Parquet is not compressed as a whole")
-                .hint("leave the compression out; Parquet compresses its columns itself"));
+            return Err(
+                TraceError::file(&name, "Parquet is not compressed as a whole")
+                    .hint("leave the compression out; Parquet compresses its columns itself"),
+            );
         }
         let folder = match path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -212,7 +212,7 @@ impl Writer {
                 let lines = lines::Lines::new(format, options.page_bytes);
                 lines.header(&mut line);
                 sink.write_all(&line).map_err(|e| making(&e))?;
-                Body::Lines(sink, lines)
+                Body::Lines(Box::new(sink), lines)
             }
         };
         Ok(Writer {

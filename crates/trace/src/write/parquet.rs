@@ -4,9 +4,7 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
-use parquet::basic::{
-    Compression, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel,
-};
+use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
@@ -77,11 +75,15 @@ impl ParquetWriter {
             .set_dictionary_enabled(true)
             // Arrivals hardly repeat and mostly go up.
             .set_column_dictionary_enabled(ColumnPath::from("arrival_ns"), false)
-            .set_column_encoding(ColumnPath::from("arrival_ns"), Encoding::DELTA_BINARY_PACKED)
+            .set_column_encoding(
+                ColumnPath::from("arrival_ns"),
+                Encoding::DELTA_BINARY_PACKED,
+            )
             .set_created_by("floatgate".to_owned())
             .build();
-        let file = SerializedFileWriter::new(file, schema().map_err(io_error)?, Arc::new(properties))
-            .map_err(io_error)?;
+        let file =
+            SerializedFileWriter::new(file, schema().map_err(io_error)?, Arc::new(properties))
+                .map_err(io_error)?;
         Ok(ParquetWriter {
             file,
             arrival: Vec::new(),
@@ -108,16 +110,30 @@ impl ParquetWriter {
     fn group(&mut self) -> Result<(), ParquetError> {
         let names = [Op::Read, Op::Write, Op::Trim, Op::WriteZeroes, Op::Flush]
             .map(|op| ByteArray::from(op.letter().to_string().into_bytes()));
-        let ops: Vec<ByteArray> = self.op.iter().map(|&op| names[op as usize].clone()).collect();
+        let ops: Vec<ByteArray> = self
+            .op
+            .iter()
+            .map(|&op| names[op as usize].clone())
+            .collect();
         let mut group = self.file.next_row_group()?;
         let mut column = 0;
         while let Some(mut writer) = group.next_column()? {
             match column {
-                0 => writer.typed::<Int64Type>().write_batch(&self.arrival, None, None)?,
-                1 => writer.typed::<ByteArrayType>().write_batch(&ops, None, None)?,
-                2 => writer.typed::<Int32Type>().write_batch(&self.volume, None, None)?,
-                3 => writer.typed::<Int64Type>().write_batch(&self.offset, None, None)?,
-                _ => writer.typed::<Int64Type>().write_batch(&self.bytes, None, None)?,
+                0 => writer
+                    .typed::<Int64Type>()
+                    .write_batch(&self.arrival, None, None)?,
+                1 => writer
+                    .typed::<ByteArrayType>()
+                    .write_batch(&ops, None, None)?,
+                2 => writer
+                    .typed::<Int32Type>()
+                    .write_batch(&self.volume, None, None)?,
+                3 => writer
+                    .typed::<Int64Type>()
+                    .write_batch(&self.offset, None, None)?,
+                _ => writer
+                    .typed::<Int64Type>()
+                    .write_batch(&self.bytes, None, None)?,
             };
             writer.close()?;
             column += 1;

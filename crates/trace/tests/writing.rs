@@ -1,0 +1,169 @@
+//! Writing traces and reading them back.
+
+mod samples;
+
+use floatgate_trace::{Compression, Format, Op, OpenOptions, Request, WriteOptions, Writer, open};
+use samples::{on, r};
+
+fn trace() -> Vec<Request> {
+    vec![
+        r(0, Op::Write, 4096, 8192),
+        r(1_000_000, Op::Read, 0, 4096),
+        on(3, 1_000_100, Op::Write, 8192, 4096),
+        r(2_000_000, Op::Trim, 4096, 4096),
+        r(2_000_000, Op::Flush, 0, 0),
+        r(3_000_000, Op::WriteZeroes, 0, 4096),
+        r(3_000_000, Op::Write, 512, 512),
+    ]
+}
+
+/// Writes the trace to a file of this name and reads it back.
+fn there_and_back(
+    name: &str,
+    options: &WriteOptions,
+) -> (floatgate_trace::WriteSummary, Vec<Request>) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    let mut writer = Writer::create(&path, options).unwrap();
+    for request in trace() {
+        writer.write(&request).unwrap();
+    }
+    let summary = writer.finish().unwrap();
+    assert_eq!(summary.file_bytes, std::fs::metadata(&path).unwrap().len());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    let mut reader = open(&path, &OpenOptions::default()).unwrap();
+    let requests: Vec<_> = reader.requests().map(Result::unwrap).collect();
+    assert_eq!(summary.written, requests.len() as u64);
+    (summary, requests)
+}
+
+#[test]
+fn exact_formats() {
+    let mut flat = trace();
+    flat[2].volume = 0;
+    for name in ["t.csv", "t.csv.gz", "t.csv.xz", "t.csv.zst", "t.csv.bz2"] {
+        let (summary, requests) = there_and_back(name, &WriteOptions::default());
+        assert_eq!(requests, flat, "{name}");
+        assert_eq!((summary.volumes_lost, summary.dropped), (1, 0));
+    }
+    #[cfg(feature = "parquet")]
+    {
+        let (summary, requests) = there_and_back("t.parquet", &WriteOptions::default());
+        assert_eq!(requests, trace());
+        assert_eq!((summary.written, summary.volumes_lost), (7, 0));
+    }
+}
+
+#[test]
+fn formats_of_simulators() {
+    let data: Vec<Request> = trace()
+        .into_iter()
+        .filter(|r| matches!(r.op, Op::Read | Op::Write))
+        .collect();
+    for name in ["t.5ns", "t.5ms.gz"] {
+        let (summary, requests) = there_and_back(name, &WriteOptions::default());
+        assert_eq!(requests, data, "{name}");
+        assert_eq!(summary.dropped, 3);
+    }
+    let (summary, requests) = there_and_back("t.msr.csv", &WriteOptions::default());
+    let mut expected = data;
+    expected[2].volume = 1; // numbered by appearance
+    assert_eq!(requests, expected);
+    assert_eq!((summary.dropped, summary.times_cut), (3, 0));
+}
+
+#[test]
+fn fio() {
+    let (summary, requests) = there_and_back("t.iolog", &WriteOptions::default());
+    let mut expected = trace();
+    expected.remove(5); // zeroes are unknown to fio
+    expected[2].volume = 1;
+    expected[2].arrival_ns = 1_000_000;
+    assert_eq!(requests, expected);
+    assert_eq!((summary.dropped, summary.times_cut), (1, 1));
+}
+
+#[test]
+fn pages() {
+    let options = WriteOptions {
+        page_bytes: 2048,
+        ..WriteOptions::default()
+    };
+    let (summary, requests) = there_and_back("t.pages", &options);
+    let mut expected = trace();
+    expected[2].volume = 0;
+    expected[6] = r(3_000_000, Op::Write, 0, 2048);
+    assert_eq!(requests, expected);
+    assert_eq!((summary.widened, summary.volumes_lost), (1, 1));
+}
+
+#[test]
+fn nothing_half_written_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.csv");
+    std::fs::write(&path, "before").unwrap();
+    let mut writer = Writer::create(&path, &WriteOptions::default()).unwrap();
+    writer.write(&r(0, Op::Write, 0, 512)).unwrap();
+    drop(writer);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "before");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn what_cannot_be_written_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let fails = |name: &str, options: &WriteOptions| {
+        Writer::create(folder.path().join(name), options)
+            .unwrap_err()
+            .to_string()
+    };
+    let plain = WriteOptions::default();
+    assert!(fails("t.unknown", &plain).contains("recorded"));
+    let vscsi = WriteOptions {
+        format: Some(Format::Vscsi),
+        ..WriteOptions::default()
+    };
+    assert!(fails("t.vscsi", &vscsi).contains("cannot be written"));
+    #[cfg(feature = "parquet")]
+    assert!(fails("t.parquet.gz", &plain).contains("Parquet"));
+    assert!(fails("no/such/folder/t.csv", &plain).contains("cannot make"));
+    let forced = WriteOptions {
+        format: Some(Format::Recorded),
+        compression: Some(Compression::Zstd),
+        ..WriteOptions::default()
+    };
+    let (_, requests) = there_and_back("odd.name", &forced);
+    assert_eq!(requests.len(), 7);
+}
+
+/// More rows than a row group and a batch, numbers of every size.
+#[cfg(feature = "parquet")]
+#[test]
+fn large_parquet() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.parquet");
+    let mut random = floatgate_trace::generate::SplitMix64::new(9);
+    let requests: Vec<Request> = (0..300_000u64)
+        .map(|i| {
+            on(
+                random.next() as u32,
+                u64::MAX / 300_000 * i,
+                if i % 3 == 0 { Op::Read } else { Op::Write },
+                random.next() >> 1,
+                1 + random.below(1 << 32),
+            )
+        })
+        .collect();
+    let mut writer = Writer::create(&path, &WriteOptions::default()).unwrap();
+    for request in &requests {
+        writer.write(request).unwrap();
+    }
+    writer.finish().unwrap();
+    let mut reader = open(&path, &OpenOptions::default()).unwrap();
+    for (i, expected) in requests.iter().enumerate() {
+        assert_eq!(reader.next().unwrap().as_ref(), Some(expected));
+        assert_eq!(reader.line(), i as u64 + 1);
+    }
+    assert_eq!(reader.next().unwrap(), None);
+    assert_eq!(Some(reader.bytes_read()), reader.bytes_total());
+}
