@@ -5,4 +5,5 @@ pub mod lists;
 pub mod map_area;
 pub mod page_store;
 pub mod pool;
+pub mod tournament;
 pub mod victims;
