@@ -33,7 +33,8 @@ use crate::flash::{Flash, Role, Slot};
 use crate::ftl::{Ftl, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::options;
-use crate::parts::hybrid::{Hybrid, HybridPlan, Log, Loss, Watch};
+use crate::parts::hybrid::{Hybrid, HybridPlan, Log};
+use crate::parts::kinds::PagesByKind;
 use crate::report::{Combine, Observation, SchemeCounters, Table};
 
 options! {
@@ -54,86 +55,15 @@ options! {
     }
 }
 
+// Kinds of log block; the open block of a kind, if there is one, is in the list of the same number.
+/// Pages as the host wrote them.
+const HOST: usize = 0;
+/// Pages that have had their second chance.
+const CHANCE: usize = 1;
+/// Cold pages that wait for their merge.
+const ISOLATION: usize = 2;
 /// The list of full log blocks, in the order in which they became full.
-const FULL: usize = 0;
-/// The list with the open block for host pages, if there is one.
-const HOST: usize = 1;
-/// The list with the open block for second-chance copies, if there is one.
-const CHANCE: usize = 2;
-/// The list with the isolation block, if there is one.
-const ISOLATION: usize = 3;
-
-/// What a log block holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
-    /// Pages as the host wrote them.
-    Host = 0,
-    /// Pages that have had their second chance.
-    Chance = 1,
-    /// Cold pages.
-    Isolation = 2,
-}
-
-/// What is known of the pages of log blocks, by kind of block.
-#[derive(Debug)]
-struct Pages {
-    /// Kind of each log block.
-    kind: Vec<Kind>,
-    /// Programmed positions of each log block.
-    programmed_in: Vec<u32>,
-    /// Programmed positions, by kind.
-    programmed: [u64; 3],
-    /// Valid pages, by kind.
-    valid: [u64; 3],
-    /// Pages that the host overwrote or trimmed while they were there, by kind.
-    dropped: [u64; 3],
-    /// Pages that were copied elsewhere, by kind.
-    moved: [u64; 3],
-}
-
-impl Pages {
-    fn new(slots: u32) -> Self {
-        Self {
-            kind: vec![Kind::Host; slots as usize],
-            programmed_in: vec![0; slots as usize],
-            programmed: [0; 3],
-            valid: [0; 3],
-            dropped: [0; 3],
-            moved: [0; 3],
-        }
-    }
-
-    #[inline(always)]
-    fn kind(&self, log: Log) -> Kind {
-        self.kind[log.index()]
-    }
-}
-
-impl Watch for Pages {
-    #[inline(always)]
-    fn gained(&mut self, log: Log, _l: u32) {
-        let kind = self.kind(log) as usize;
-        self.programmed_in[log.index()] += 1;
-        self.programmed[kind] += 1;
-        self.valid[kind] += 1;
-    }
-
-    #[inline(always)]
-    fn lost(&mut self, log: Log, _l: u32, why: Loss) {
-        let kind = self.kind(log) as usize;
-        self.valid[kind] -= 1;
-        match why {
-            Loss::Overwritten | Loss::Trimmed => self.dropped[kind] += 1,
-            Loss::Moved => self.moved[kind] += 1,
-        }
-    }
-
-    fn released(&mut self, log: Log) {
-        let kind = self.kind(log) as usize;
-        self.programmed[kind] -= u64::from(self.programmed_in[log.index()]);
-        self.programmed_in[log.index()] = 0;
-    }
-}
+const FULL: usize = 3;
 
 /// Counters of the scheme's own.
 #[derive(Clone, Copy, Default, Debug)]
@@ -157,7 +87,7 @@ struct Counts {
 /// One instance of FASTer.
 #[derive(Debug)]
 pub struct Faster {
-    h: Hybrid<Pages>,
+    h: Hybrid<PagesByKind<3>>,
     options: FasterOptions,
     log_blocks: u32,
     /// Most log blocks between two page writes, without the isolation block.
@@ -193,7 +123,7 @@ impl Faster {
         while !self.h.write_to_data(flash, slot, lpn)? {
             let host = match self.only(HOST) {
                 Some(host) => host,
-                None if self.count() < self.limit => self.take(flash, Kind::Host, HOST)?,
+                None if self.count() < self.limit => self.take(flash, HOST)?,
                 None => {
                     self.reclaim(flash)?;
                     continue;
@@ -206,10 +136,10 @@ impl Faster {
         self.merge_cold_pages(flash)
     }
 
-    fn take<F: Flash>(&mut self, flash: &mut F, kind: Kind, list: usize) -> Result<Log, F::Error> {
+    fn take<F: Flash>(&mut self, flash: &mut F, kind: usize) -> Result<Log, F::Error> {
         let log = self.h.take_log(flash, 0, None)?;
-        self.h.watch.kind[log.index()] = kind;
-        self.h.lists.push_back(list, log.0);
+        self.h.watch.set_kind(log, kind);
+        self.h.lists.push_back(kind, log.0);
         Ok(log)
     }
 
@@ -226,17 +156,17 @@ impl Faster {
         let victim = victim.expect("the log is used up, so it has a block");
         let kind = self.h.watch.kind(victim);
         let valid = self.h.valid(victim);
-        self.counts.victims[kind as usize] += 1;
-        self.counts.victim_pages[kind as usize] += u64::from(valid);
+        self.counts.victims[kind] += 1;
+        self.counts.victim_pages[kind] += u64::from(valid);
         self.victim_valid_share = f64::from(valid) / f64::from(self.h.pages_per_block());
-        if kind == Kind::Chance {
+        if kind == CHANCE {
             self.counts.cold += u64::from(valid);
         }
-        let merge = !self.options.second_chance || kind == Kind::Chance && !self.options.isolation;
+        let merge = !self.options.second_chance || kind == CHANCE && !self.options.isolation;
         if valid == 0 || merge {
             return self.merge(flash, victim);
         }
-        if kind == Kind::Chance {
+        if kind == CHANCE {
             self.isolate(flash, victim, valid)?;
         } else {
             self.give_second_chance(flash, victim)?;
@@ -264,7 +194,7 @@ impl Faster {
             }
             let chance = match self.only(CHANCE) {
                 Some(chance) => chance,
-                None => self.take(flash, Kind::Chance, CHANCE)?,
+                None => self.take(flash, CHANCE)?,
             };
             let lpn = self.h.log_page(victim, position);
             self.h.copy_to_log(flash, chance, lpn, Role::LogChance)?;
@@ -286,7 +216,7 @@ impl Faster {
                     self.counts.isolation_refills += 1;
                 }
                 self.coldest = 0;
-                self.take(flash, Kind::Isolation, ISOLATION)?
+                self.take(flash, ISOLATION)?
             }
         };
         for position in 0..self.h.written(flash, victim) {
@@ -327,43 +257,29 @@ impl Faster {
 
     /// Second-chance pages that a rebuild of their logical block for another page's sake took along.
     fn second_chances_merged(&self) -> u64 {
-        self.h.watch.moved[Kind::Chance as usize] - self.counts.cold
+        self.h.watch.moved[CHANCE] - self.counts.cold
     }
 
     fn audit_blocks<F: Flash>(&self, flash: &F) -> Result<(), String> {
-        let pages = &self.h.watch;
-        let mut programmed = [0; 3];
-        let mut valid = [0; 3];
-        for list in [FULL, HOST, CHANCE, ISOLATION] {
-            for log in self.h.lists.iter(list).map(Log) {
-                let kind = pages.kind(log);
-                let written = self.h.written(flash, log);
-                let fits = match list {
-                    FULL => kind != Kind::Isolation && self.h.is_full(flash, log),
-                    HOST => kind == Kind::Host && !self.h.is_full(flash, log),
-                    CHANCE => kind == Kind::Chance && !self.h.is_full(flash, log),
-                    _ => kind == Kind::Isolation && self.options.isolation,
-                };
-                if !fits || pages.programmed_in[log.index()] != written {
-                    return Err(format!(
-                        "log {} is a {kind:?} block with {written} pages in list {list}",
-                        log.0
-                    ));
-                }
-                programmed[kind as usize] += u64::from(written);
-                valid[kind as usize] += u64::from(self.h.valid(log));
+        let logs = |list| self.h.lists.iter(list).map(Log);
+        let everywhere = [HOST, CHANCE, ISOLATION, FULL].into_iter().flat_map(logs);
+        let known = everywhere.map(|log| (log, self.h.written(flash, log), self.h.valid(log)));
+        self.h.watch.audit(known)?;
+        for log in logs(FULL) {
+            if !self.h.is_full(flash, log) || self.h.watch.kind(log) == ISOLATION {
+                return Err(format!("log {} is in the queue of full blocks", log.0));
             }
         }
-        if (programmed, valid) != (pages.programmed, pages.valid) {
-            return Err(format!(
-                "log blocks hold {valid:?} valid of {programmed:?} pages, counted are {:?} of {:?}",
-                pages.valid, pages.programmed
-            ));
+        for kind in [HOST, CHANCE, ISOLATION] {
+            for log in logs(kind) {
+                let may_be_full = kind == ISOLATION;
+                if self.h.watch.kind(log) != kind || self.h.is_full(flash, log) && !may_be_full {
+                    return Err(format!("log {} is in list {kind}", log.0));
+                }
+            }
         }
-        if (0..self.coldest).any(|p| {
-            self.only(ISOLATION)
-                .is_some_and(|i| self.h.is_valid_at(i, p))
-        }) {
+        let cold = |position| logs(ISOLATION).any(|log| self.h.is_valid_at(log, position));
+        if (0..self.coldest).any(cold) {
             return Err("a cold page was passed over".into());
         }
         Ok(())
@@ -392,14 +308,13 @@ impl Faster {
     /// likewise the cold pages.
     fn audit_chances(&self) -> Result<(), String> {
         let (c, pages) = (&self.counts, &self.h.watch);
-        let (chance, isolation) = (Kind::Chance as usize, Kind::Isolation as usize);
         let given = c.undecided_before + c.second_chance_copies;
-        let decided = pages.dropped[chance] + pages.moved[chance];
+        let decided = pages.dropped[CHANCE] + pages.moved[CHANCE];
         let cold = c.waiting_before + c.isolation_copies;
-        let gone = pages.dropped[isolation] + pages.moved[isolation];
-        if given != decided + pages.valid[chance]
-            || pages.moved[chance] < c.cold
-            || cold != gone + pages.valid[isolation]
+        let gone = pages.dropped[ISOLATION] + pages.moved[ISOLATION];
+        if given != decided + pages.valid[CHANCE]
+            || pages.moved[CHANCE] < c.cold
+            || cold != gone + pages.valid[ISOLATION]
         {
             return Err(format!(
                 "{given} second chances, {decided} decided; {cold} cold pages, {gone} gone: {pages:?}"
@@ -464,9 +379,9 @@ impl Ftl for Faster {
             map_entries_per_page: options.map_entries_per_page,
             lists: 4,
         };
-        let pages = Pages::new(0);
-        let mut h = Hybrid::format(space, &plan, start, pages, flash)?;
-        h.watch = Pages::new(plan.log_slots);
+        let mut h = Hybrid::format(space, &plan, start, PagesByKind::new(0), flash)?;
+        // Only now is the budget known to fit.
+        h.watch = PagesByKind::new(plan.log_slots);
         Ok(Self {
             h,
             options: options.clone(),
@@ -498,7 +413,6 @@ impl Ftl for Faster {
 
     fn counters(&self) -> SchemeCounters {
         let (c, pages) = (&self.counts, &self.h.watch);
-        let (chance, isolation) = (Kind::Chance as usize, Kind::Isolation as usize);
         let mut counters = SchemeCounters {
             merges: self.h.merges.clone(),
             ..SchemeCounters::default()
@@ -509,7 +423,7 @@ impl Ftl for Faster {
         counters.extra("progressive_merges", c.progressive_merges);
         for (name, value) in [
             ("second_chances_given", c.second_chance_copies),
-            ("second_chances_won", pages.dropped[chance]),
+            ("second_chances_won", pages.dropped[CHANCE]),
             ("second_chances_lost", c.cold),
             ("second_chances_merged", self.second_chances_merged()),
             ("host_victims", c.victims[0]),
@@ -517,7 +431,7 @@ impl Ftl for Faster {
             ("chance_victims", c.victims[1]),
             ("chance_victim_valid_pages", c.victim_pages[1]),
             ("isolation_refills", c.isolation_refills),
-            ("isolation_dropped", pages.dropped[isolation]),
+            ("isolation_dropped", pages.dropped[ISOLATION]),
         ] {
             counters.stat(name, value as f64, Combine::Sum);
         }
@@ -526,11 +440,10 @@ impl Ftl for Faster {
 
     fn reset_counters(&mut self) {
         self.h.merges = Default::default();
-        self.h.watch.dropped = [0; 3];
-        self.h.watch.moved = [0; 3];
+        self.h.watch.reset_counters();
         self.counts = Counts {
-            undecided_before: self.h.watch.valid[Kind::Chance as usize],
-            waiting_before: self.h.watch.valid[Kind::Isolation as usize],
+            undecided_before: self.h.watch.valid[CHANCE],
+            waiting_before: self.h.watch.valid[ISOLATION],
             ..Counts::default()
         };
     }
@@ -538,18 +451,17 @@ impl Ftl for Faster {
     fn observe(&self, seen: &mut Observation) {
         let pages = &self.h.watch;
         let per_block = self.h.pages_per_block();
-        let (chance, isolation) = (Kind::Chance as usize, Kind::Isolation as usize);
-        let won = pages.dropped[chance];
-        let fill = pages.programmed[isolation] as f64 / f64::from(per_block);
+        let won = pages.dropped[CHANCE];
+        let fill = pages.programmed[ISOLATION] as f64 / f64::from(per_block);
         seen.mean("association", self.association.into());
         seen.sum(
             "second_chances_given",
             self.counts.second_chance_copies as f64,
         );
         seen.sum("second_chances_won", won as f64);
-        seen.sum("second_chance_pages", pages.valid[chance] as f64);
+        seen.sum("second_chance_pages", pages.valid[CHANCE] as f64);
         seen.mean("isolation_fill", fill);
-        seen.sum("isolation_pages", pages.valid[isolation] as f64);
+        seen.sum("isolation_pages", pages.valid[ISOLATION] as f64);
         seen.sum("log_blocks_used", self.h.logs_in_use().into());
         seen.mean("victim_valid_share", self.victim_valid_share);
         seen.mean(
@@ -566,3 +478,6 @@ impl Ftl for Faster {
         Ok(live)
     }
 }
+
+#[cfg(test)]
+mod tests;

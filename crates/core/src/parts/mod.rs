@@ -1,6 +1,7 @@
 //! What several schemes share, each once.
 
 pub mod hybrid;
+pub mod kinds;
 pub mod lists;
 pub mod map_area;
 pub mod page_store;
