@@ -437,3 +437,22 @@ pub fn random_shape(rng: &mut SplitMix64) -> Case {
         ..Case::small(dies, 0, pages, logical_blocks)
     }
 }
+
+/// A random request as [`Bench::play`] takes it: mostly writes of a few pages.
+pub fn random_request(rng: &mut SplitMix64, logical_pages: u32) -> String {
+    let first = rng.below(logical_pages.into()) as u32;
+    let n = (1 + rng.below(6) as u32).min(logical_pages - first);
+    let op = ["W", "W", "W", "W", "W", "R", "T"][rng.below(7) as usize];
+    format!("{op} {first} {n}")
+}
+
+/// Gives a case a random map area for a block map of `entries` entries a die, and the blocks for it.
+#[must_use]
+pub fn with_random_map(rng: &mut SplitMix64, mut case: Case, entries: u32) -> Case {
+    let per_page = 1 + rng.below(entries.into()) as u32;
+    let pages = entries.div_ceil(per_page) + 1;
+    let map_blocks = 1 + pages.div_ceil(case.pages) + rng.below(2) as u32;
+    case.blocks += map_blocks;
+    case.with("map_blocks", map_blocks)
+        .with("map_entries_per_page", per_page)
+}

@@ -343,7 +343,7 @@ impl Ftl for Faster {
         let slot = 48 + 4 * u64::from(geometry.pages_per_block);
         Hybrid::<()>::ram_bytes(geometry, log_blocks)
             + spare_slots * slot
-            + 5 * (u64::from(log_blocks) + spare_slots)
+            + 9 * (u64::from(log_blocks) + spare_slots)
     }
 
     fn tables(geometry: &Geometry, options: &FasterOptions) -> Vec<Table> {

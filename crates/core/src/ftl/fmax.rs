@@ -362,3 +362,6 @@ impl Ftl for Fmax {
         Ok(live)
     }
 }
+
+#[cfg(test)]
+mod tests;

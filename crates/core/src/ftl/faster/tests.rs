@@ -4,9 +4,9 @@ use crate::ftl::fast::Fast;
 use crate::geometry::ProgramOrder;
 use crate::report::Merges;
 use crate::rng::SplitMix64;
-use crate::suite::{Bench, Case, random_shape, run_checked};
+use crate::suite::{Bench, Case, random_request, random_shape, run_checked, with_random_map};
 
-/// Figure 5 of the paper in numbers: four logical blocks of four pages, all options at their defaults.
+/// The small device of the worked example: four logical blocks of four pages, all options at their defaults.
 fn figure_5() -> Case {
     Case::small(1, 9, 4, 4).with("log_blocks", 4)
 }
@@ -187,13 +187,6 @@ fn merge_per_write_empties_the_isolation_block_faster() {
     assert!(log_blocks(&bench).ends_with("I[(13),(5),(9)]"));
     let huge = figure_5().with("merge_per_write", u32::MAX - 1);
     assert_eq!(run_checked::<Faster>(&huge, 1), Ok(()));
-}
-
-fn random_request(rng: &mut SplitMix64, pages: u32) -> String {
-    let first = rng.below(pages.into()) as u32;
-    let n = (1 + rng.below(6) as u32).min(pages - first);
-    let op = ["W", "W", "W", "W", "W", "R", "T"][rng.below(7) as usize];
-    format!("{op} {first} {n}")
 }
 
 #[test]
@@ -378,7 +371,7 @@ fn counters_start_anew_and_the_laws_still_hold() {
 #[test]
 fn random_devices_and_options_keep_their_budgets() {
     let mut rng = SplitMix64::new(77);
-    for _ in 0..STRESS_CASES {
+    for _ in 0..600 {
         let mut case = random_shape(&mut rng);
         let (second_chance, isolation) =
             [(true, true), (true, true), (true, false), (false, false)][rng.below(4) as usize];
@@ -386,13 +379,7 @@ fn random_devices_and_options_keep_their_budgets() {
         case.blocks = case.data_blocks() + logs + 1 + rng.below(2) as u32;
         if rng.below(3) == 0 {
             let entries = case.data_blocks() + logs + 1;
-            let per_page = 1 + rng.below(entries.into()) as u32;
-            let pages = entries.div_ceil(per_page) + 1;
-            let map_blocks = 1 + pages.div_ceil(case.pages) + rng.below(2) as u32;
-            case.blocks += map_blocks;
-            case = case
-                .with("map_blocks", map_blocks)
-                .with("map_entries_per_page", per_page);
+            case = with_random_map(&mut rng, case, entries);
         }
         let log_blocks = logs * case.dies;
         case = case
@@ -405,8 +392,6 @@ fn random_devices_and_options_keep_their_budgets() {
         }
     }
 }
-
-const STRESS_CASES: u32 = 600;
 
 /// OLTP-like writes (a third of the space; half of them to a tenth of that), space 65,536 pages.
 fn tpcc(seed: u64, writes: u32) -> Vec<u32> {
