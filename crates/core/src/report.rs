@@ -96,6 +96,13 @@ impl Merges {
         self.association[logical_blocks] += 1;
     }
 
+    /// Share of the pages of reclaimed log blocks that host data had been programmed in, 0 before the
+    /// first is reclaimed.
+    pub fn log_block_utilisation(&self, pages_per_block: u32) -> f64 {
+        let pages = self.log_reclaimed * u64::from(pages_per_block);
+        self.log_pages_used as f64 / pages.max(1) as f64
+    }
+
     /// Adds another instance's merges.
     pub fn add(&mut self, other: &Merges) {
         let Merges {

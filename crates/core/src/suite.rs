@@ -77,6 +77,11 @@ impl Case {
         }
     }
 
+    /// Data blocks of one die when every logical page has been written.
+    pub fn data_blocks(&self) -> u32 {
+        self.logical_pages / self.pages / self.dies
+    }
+
     /// The same with an option set.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl ToString) -> Self {
@@ -341,12 +346,20 @@ impl<S: Ftl> Bench<S> {
 /// # Errors
 /// What failed, at which request.
 pub fn run<S: Ftl>(case: &Case) -> Result<(), String> {
+    run_checked::<S>(case, 16)
+}
+
+/// The same with the tables checked after every `check_every`-th request.
+///
+/// # Errors
+/// What failed, at which request.
+pub fn run_checked<S: Ftl>(case: &Case, check_every: u32) -> Result<(), String> {
     let mut bench = Bench::<S>::new(case).map_err(|refusal| format!("refused: {refusal}"))?;
     let mut rng = SplitMix64::new(case.seed);
     let pages = case.logical_pages;
     let mut sequential = 0;
     for request in 0..case.requests {
-        bench.audit_each = request % 16 == 0;
+        bench.audit_each = request % check_every == 0;
         let (first, n) = match rng.below(10) {
             0 => {
                 // A sequential stream.
@@ -408,4 +421,38 @@ pub fn cases() -> Vec<Case> {
         }
     }
     cases
+}
+
+/// A small device of random shape for stress tests, with `blocks` still to be chosen by what the scheme
+/// needs beyond its [data blocks](Case::data_blocks).
+pub fn random_shape(rng: &mut SplitMix64) -> Case {
+    let dies = 1 + rng.below(3) as u32;
+    let pages = [1, 2, 3, 4, 5, 8, 16][rng.below(7) as usize];
+    let logical_blocks = 1 + rng.below(12) as u32;
+    Case {
+        order: [ProgramOrder::Ascending, ProgramOrder::Any][rng.below(2) as usize],
+        start: [Start::Empty, Start::Full][rng.below(2) as usize],
+        requests: 40 + rng.below(160) as u32,
+        seed: rng.next(),
+        ..Case::small(dies, 0, pages, logical_blocks)
+    }
+}
+
+/// A random request as [`Bench::play`] takes it: mostly writes of a few pages.
+pub fn random_request(rng: &mut SplitMix64, logical_pages: u32) -> String {
+    let first = rng.below(logical_pages.into()) as u32;
+    let n = (1 + rng.below(6) as u32).min(logical_pages - first);
+    let op = ["W", "W", "W", "W", "W", "R", "T"][rng.below(7) as usize];
+    format!("{op} {first} {n}")
+}
+
+/// Gives a case a random map area for a block map of `entries` entries a die, and the blocks for it.
+#[must_use]
+pub fn with_random_map(rng: &mut SplitMix64, mut case: Case, entries: u32) -> Case {
+    let per_page = 1 + rng.below(entries.into()) as u32;
+    let pages = entries.div_ceil(per_page) + 1;
+    let map_blocks = 1 + pages.div_ceil(case.pages) + rng.below(2) as u32;
+    case.blocks += map_blocks;
+    case.with("map_blocks", map_blocks)
+        .with("map_entries_per_page", per_page)
 }

@@ -2,7 +2,7 @@
 //! from the registry; a scheme that is not listed here has no entry there.
 
 use floatgate_core::Ftl;
-use floatgate_core::ftl::{Visitor, all, visit};
+use floatgate_core::ftl::{SchemeInfo, Visitor, all, visit};
 use floatgate_core::options::{Options, Value};
 use floatgate_core::suite::{Case, cases, run};
 
@@ -68,6 +68,9 @@ fn every_option_keeps_every_byte() {
                         ..case
                     }
                     .with(option.key, word);
+                    let case = goes_with(&scheme, option.key, word)
+                        .into_iter()
+                        .fold(case, |case, (key, word)| case.with(key, word));
                     runs += 1;
                     if let Some(Err(failure)) = visit(scheme.key, Suite(&case)) {
                         failures.push(failure);
@@ -85,12 +88,26 @@ fn every_option_keeps_every_byte() {
     );
 }
 
+/// Options that have to be given together with a value, if the scheme has them.
+fn goes_with(scheme: &SchemeInfo, key: &str, word: &str) -> Vec<(&'static str, &'static str)> {
+    let companions = match (key, word) {
+        ("second_chance", "false") => vec![("isolation", "false")],
+        _ => vec![],
+    };
+    let known = |key: &str| scheme.options.iter().any(|option| option.key == key);
+    companions
+        .into_iter()
+        .filter(|&(key, _)| known(key))
+        .collect()
+}
+
 /// Numbers worth trying for options that take one; an option that is not here keeps its default.
 fn number_values(key: &str) -> Vec<&'static str> {
     match key {
         "gc_low" => vec!["2", "4"],
         "gc_d" => vec!["1", "5"],
         "log_blocks" => vec!["4", "6"],
+        "merge_per_write" => vec!["1", "3"],
         "map_blocks" => vec!["2", "3"],
         _ => vec![],
     }

@@ -12,6 +12,8 @@ use crate::report::{Observation, SchemeCounters, Table, bits_for};
 pub mod bast;
 pub mod block;
 pub mod fast;
+pub mod faster;
+pub mod fmax;
 pub mod page;
 
 /// Why a configuration cannot run; raised before anything is simulated or written.
@@ -326,5 +328,7 @@ registry! {
     page::Page,
     crate::Striped<block::Block>,
     crate::Striped<bast::Bast>,
+    crate::Striped<fmax::Fmax>,
     crate::Striped<fast::Fast>,
+    crate::Striped<faster::Faster>,
 }

@@ -567,12 +567,27 @@ impl<W: Watch> Hybrid<W> {
     /// Those of the flash.
     #[inline]
     pub fn read<F: Flash>(&self, flash: &mut F, slot: Slot, lpn: Lpn) -> Result<(), F::Error> {
+        self.read_after(flash, slot, lpn, F::Token::default())
+    }
+
+    /// The same once `after`, the translation of the page, is done.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    #[inline]
+    pub fn read_after<F: Flash>(
+        &self,
+        flash: &mut F,
+        slot: Slot,
+        lpn: Lpn,
+        after: F::Token,
+    ) -> Result<(), F::Error> {
         let at = self.newest(lpn);
         if at.is_none() {
-            flash.host_unwritten(slot, F::Token::default());
+            flash.host_unwritten(slot, after);
             return Ok(());
         }
-        flash.host_read(slot, at, F::Token::default())?;
+        flash.host_read(slot, at, after)?;
         Ok(())
     }
 
