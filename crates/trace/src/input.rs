@@ -145,6 +145,7 @@ impl Input {
     }
 
     /// What was not consumed yet, as a stream.
+    #[cfg(feature = "parquet")]
     pub fn into_rest(self) -> impl Read + Send {
         let Input {
             source,

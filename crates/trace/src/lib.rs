@@ -36,6 +36,7 @@ mod formats;
 pub mod generate;
 mod input;
 mod merged;
+mod open;
 mod parse;
 mod reader;
 mod request;
@@ -46,7 +47,8 @@ mod write;
 
 pub use error::{Position, TraceError};
 pub use formats::{AddressUnit, BlockEvent, Format, TimeUnit};
-pub use reader::{OpenOptions, Reader, open, open_merged, open_reader};
+pub use open::{OpenOptions, open, open_merged, open_reader};
+pub use reader::Reader;
 pub use request::{Counts, Op, Request};
 pub use source::Compression;
 pub use write::{WriteOptions, WriteSummary, Writer};

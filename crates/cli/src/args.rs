@@ -1,0 +1,257 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+
+/// Exit codes: 0 done, 1 `conform` found a difference, 2 something in the input is wrong, 3 a bug.
+#[derive(Debug, Parser)]
+#[command(name = "floatgate", version, about = "The laboratory and workshop for flash translation layers", max_term_width = 100)]
+#[command(after_help = "Begin with `floatgate compare`: all schemes on a bundled real trace, a table and a report.\n\
+    Exit codes: 0 done, 1 conform found a difference, 2 something in the input is wrong, 3 a bug.")]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run one scheme on a trace
+    Run(RunArgs),
+    /// Run all schemes, or some, on one trace and compare them
+    Compare(CompareArgs),
+    /// Look at, convert and generate traces
+    #[command(subcommand)]
+    Trace(TraceCommand),
+    /// Check schemes and clock against conformance vectors
+    Conform(ConformArgs),
+    /// List the schemes, or show one and its options
+    Schemes(SchemesArgs),
+    /// List the flash parts that a device can be made of
+    Parts(JsonArgs),
+    /// Print a configuration file to start from
+    Config(ConfigArgs),
+    /// Print a completion script for a shell
+    #[command(after_help = "Example:\n  floatgate completions bash > ~/.local/share/bash-completion/completions/floatgate")]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+/// What `run` and `compare` have in common.
+#[derive(Debug, Args)]
+pub struct Setup {
+    /// TOML configuration (`floatgate config` prints one to start from)
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Trace file, or a bundled trace: oltp-postgres, desktop. Several --trace are merged by time
+    #[arg(long, value_name = "FILE")]
+    pub trace: Vec<String>,
+    /// Override a key of the configuration
+    #[arg(long, value_name = "SECTION.KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Print the results as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Write the HTML report to this file
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  floatgate run --scheme fast
+  floatgate run --scheme fast --trace web.csv.gz --set scheme.log_blocks=64 --set device.dies=4
+  floatgate run --config ssd.toml --json > result.json
+  floatgate run --scheme page --set 'run.ageing=[\"overwrite:0.5\", \"settle\"]' --report page.html")]
+pub struct RunArgs {
+    /// The scheme (`floatgate schemes` lists them)
+    #[arg(long, value_name = "SCHEME")]
+    pub scheme: Option<String>,
+    /// Trace, configuration, results
+    #[command(flatten)]
+    pub setup: Setup,
+}
+
+/// Arguments of `compare`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  floatgate compare
+  floatgate compare --trace desktop --scheme page,fast,bast
+  floatgate compare --trace web.csv.gz --set host.arrivals=closed --set host.queue_depth=8
+  floatgate compare --config ssd.toml --json --no-report > results.json
+
+All schemes get the same flash. Without a configuration its capacity is what the trace touches, in
+regions of 1 MiB, it begins full, and about a tenth of its blocks is spare. The report is written to
+floatgate-report.html unless --report names another file.")]
+pub struct CompareArgs {
+    /// Schemes to compare, with commas between; all if left out
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
+    pub scheme: Vec<String>,
+    /// Trace, configuration, results
+    #[command(flatten)]
+    pub setup: Setup,
+    /// Write no report
+    #[arg(long, conflicts_with = "report")]
+    pub no_report: bool,
+    /// Runs at a time (default: one a processor)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub jobs: Option<u32>,
+}
+
+/// The commands of `trace`.
+#[derive(Debug, Subcommand)]
+pub enum TraceCommand {
+    /// Print the statistics of a workload
+    Info(InfoArgs),
+    /// Convert a trace to another format or compression
+    Convert(ConvertArgs),
+    /// Make a synthetic trace
+    Generate(GenerateArgs),
+}
+
+/// How a trace is read.
+#[derive(Debug, Args)]
+pub struct ReadArgs {
+    /// Format of the input, where detection should not decide
+    #[arg(long, value_name = "FORMAT")]
+    pub from: Option<String>,
+    /// Only the requests of this volume
+    #[arg(long, value_name = "NAME")]
+    pub volume: Option<String>,
+    /// Bytes of a page, in traces and statistics that count in pages
+    #[arg(long, value_name = "BYTES", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(512..=1 << 24))]
+    pub page_bytes: u32,
+}
+
+/// Arguments of `trace info`.
+#[derive(Debug, Args)]
+#[command(after_help = formats_help("Examples:
+  floatgate trace info oltp-postgres
+  floatgate trace info sda.blktrace.0 sda.blktrace.1      (several files are merged by time)
+  floatgate trace info web.csv.gz --log-window 4096 --json"))]
+pub struct InfoArgs {
+    /// The trace, or a bundled one: oltp-postgres, desktop
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<String>,
+    /// How to read it
+    #[command(flatten)]
+    pub read: ReadArgs,
+    /// Pages that a log area takes: tells how many overwrites come back within it
+    #[arg(long, value_name = "PAGES")]
+    pub log_window: Option<u64>,
+    /// Print the statistics as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `trace convert`.
+#[derive(Debug, Args)]
+#[command(after_help = formats_help("Examples:
+  floatgate trace convert web.csv.gz web.parquet
+  floatgate trace convert oltp-postgres oltp.pages.zst --page-bytes 2048
+  floatgate trace convert sda.blkparse out.txt --to msr"))]
+pub struct ConvertArgs {
+    /// The trace to read, or a bundled one
+    pub file: String,
+    /// The file to write; its name tells format and compression (.gz, .xz, .zst, .bz2)
+    pub out: PathBuf,
+    /// Format of the output, where its name does not tell it
+    #[arg(long, value_name = "FORMAT")]
+    pub to: Option<String>,
+    /// How to read it
+    #[command(flatten)]
+    pub read: ReadArgs,
+    /// Print what was written as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `trace generate`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  floatgate trace generate                                   (lists the generators)
+  floatgate trace generate zipf --set theta=1.1 --set requests=1_000_000 --out zipf.pages
+  floatgate trace generate tpcc --set arrival=exponential --set gap=200000 --out tpcc.csv.zst")]
+pub struct GenerateArgs {
+    /// The generator; without one they are listed
+    pub name: Option<String>,
+    /// A parameter of the generator
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// The file to write; its name tells format and compression
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Format of the output, where its name does not tell it
+    #[arg(long, value_name = "FORMAT")]
+    pub to: Option<String>,
+    /// Bytes of a page
+    #[arg(long, value_name = "BYTES", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(512..=1 << 24))]
+    pub page_bytes: u32,
+    /// Print what was written, or the list of generators, as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `conform`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  floatgate conform vectors/*/*.json
+  floatgate conform --print vectors/fast/01.json
+
+The requests of NN.json stand in NN.txt beside it. Exit code 1 if anything differs.")]
+pub struct ConformArgs {
+    /// Vectors
+    #[arg(required = true, value_name = "FILE.json")]
+    pub files: Vec<PathBuf>,
+    /// Print what came out, as JSON of the same shape (one line a vector), instead of comparing
+    #[arg(long)]
+    pub print: bool,
+    /// Print the comparison as JSON
+    #[arg(long, conflicts_with = "print")]
+    pub json: bool,
+}
+
+/// Arguments of `schemes`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  floatgate schemes\n  floatgate schemes fast")]
+pub struct SchemesArgs {
+    /// The scheme to show
+    pub name: Option<String>,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A command that only prints.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  floatgate run --scheme page --set device.part=mt29f16g08")]
+pub struct JsonArgs {
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `config`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  floatgate config > floatgate.toml\n  floatgate config --schema > floatgate.schema.json")]
+pub struct ConfigArgs {
+    /// Print a JSON schema of the configuration, for editors
+    #[arg(long)]
+    pub schema: bool,
+}
+
+/// Help that ends with the list of the formats.
+fn formats_help(examples: &'static str) -> String {
+    let mut help = format!("{examples}\n\nFormats (* can be written), detected by content; gzip, xz, zstd, bzip2 are seen through:\n");
+    for format in floatgate_trace::Format::ALL {
+        let mark = if format.writable() { '*' } else { ' ' };
+        help.push_str(&format!("  {:<10}{mark} {}\n", format.name(), format.describe()));
+    }
+    help
+}

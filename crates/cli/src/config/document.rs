@@ -1,0 +1,110 @@
+//! The configuration explained by itself: a file to start from, and a JSON schema for editors.
+
+use floatgate_sim::run::Scheme;
+use serde_json::{Map, Value, json};
+
+use super::keys::{KEYS, Key, Kind, SECTIONS};
+
+/// A commented TOML file: every key is there, with its default.
+pub fn example(schemes: &[Scheme]) -> String {
+    let mut out = String::from(
+        "# Floatgate configuration. Every key is optional; the lines show the defaults.\n\
+         # floatgate run --config FILE, floatgate compare --config FILE; --set section.key=value overrides.\n",
+    );
+    for (section, about) in SECTIONS {
+        if section == "schemes" {
+            scheme_sections(&mut out, schemes);
+            continue;
+        }
+        out.push_str(&format!("\n# {about}\n[{section}]\n"));
+        for key in KEYS.iter().filter(|key| key.section == section) {
+            out.push_str(&line(&key.written(), &example_value(key), key.doc));
+        }
+    }
+    out
+}
+
+fn scheme_sections(out: &mut String, schemes: &[Scheme]) {
+    let about = SECTIONS.iter().find(|(section, _)| *section == "schemes").map_or("", |(_, about)| about);
+    out.push_str(&format!("\n# {about}\n"));
+    for scheme in schemes.iter().filter(|scheme| !scheme.info.options.is_empty()) {
+        out.push_str(&format!("\n# {}: {}\n[schemes.{}]\n", scheme.info.title, scheme.info.summary, toml_key(scheme.info.key)));
+        for option in &scheme.info.options {
+            let unit = if option.unit.is_empty() { String::new() } else { format!(" ({})", option.unit) };
+            out.push_str(&line(option.key, &option_default(&option.default), &format!("{}{unit}; {}", option.doc, option.values)));
+        }
+    }
+}
+
+fn line(key: &str, value: &str, doc: &str) -> String {
+    format!("{:<34}  # {doc}\n", format!("# {key} = {value}"))
+}
+
+/// A name as TOML takes it: bare if it can be.
+fn toml_key(name: &str) -> String {
+    let bare = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    if bare { name.into() } else { format!("{name:?}") }
+}
+
+fn option_default(default: &str) -> String {
+    let plain = default.parse::<f64>().is_ok() || matches!(default, "true" | "false");
+    if plain { default.into() } else { format!("{default:?}") }
+}
+
+fn example_value(key: &Key) -> String {
+    key.default.to_string()
+}
+
+/// A JSON schema of the file.
+pub fn schema(schemes: &[Scheme]) -> Value {
+    let mut sections = Map::new();
+    for (section, about) in SECTIONS {
+        let mut properties = Map::new();
+        for key in KEYS.iter().filter(|key| key.section == section) {
+            for spelling in key.spellings() {
+                properties.insert(spelling, key_schema(key));
+            }
+        }
+        match section {
+            "scheme" => schemes.iter().for_each(|scheme| options_into(&mut properties, scheme)),
+            "schemes" => schemes.iter().for_each(|scheme| {
+                let mut options = Map::new();
+                options_into(&mut options, scheme);
+                properties.insert(scheme.info.key.into(), table(scheme.info.summary, options));
+            }),
+            _ => {}
+        }
+        sections.insert(section.into(), table(about, properties));
+    }
+    let mut schema = table("Floatgate configuration", sections);
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
+    schema
+}
+
+fn table(about: &str, properties: Map<String, Value>) -> Value {
+    json!({"description": about, "type": "object", "additionalProperties": false, "properties": properties})
+}
+
+fn options_into(properties: &mut Map<String, Value>, scheme: &Scheme) {
+    for option in &scheme.info.options {
+        let about = json!({
+            "description": format!("{} ({}; default {})", option.doc, option.values, option.default),
+            "type": ["integer", "boolean", "string"],
+        });
+        properties.insert(option.key.into(), about);
+    }
+}
+
+fn key_schema(key: &Key) -> Value {
+    let mut schema = match key.kind {
+        Kind::Whole(min, max) => json!({"type": "integer", "minimum": min, "maximum": max}),
+        Kind::Number(min, max) => json!({"type": "number", "minimum": min, "maximum": max}),
+        Kind::Flag => json!({"type": "boolean"}),
+        Kind::Words(words) => json!({"enum": words}),
+        Kind::Text => json!({"type": "string"}),
+        Kind::List => json!({"type": "array", "items": {"type": "string"}}),
+        Kind::Time | Kind::Size => json!({"type": "number", "minimum": 0}),
+    };
+    schema["description"] = format!("{} (default {})", key.doc, key.default).into();
+    schema
+}

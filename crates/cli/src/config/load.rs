@@ -1,0 +1,344 @@
+//! Reading settings: from the text of a TOML file, and from the arguments of `--set`.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use floatgate_sim::run::Scheme;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::keys::{self, Key, Kind, SECTIONS};
+use super::{Plain, Setting, Settings};
+use crate::errors::{Outcome, Place, Problem, Source, nearest};
+
+impl Settings {
+    /// Reads a file, if there is one, and then the `--set` arguments, which win.
+    ///
+    /// # Errors
+    /// Points at what is wrong.
+    pub fn load(file: Option<&Path>, sets: &[String], schemes: &[Scheme]) -> Outcome<Self> {
+        let mut settings = Self::default();
+        if let Some(path) = file {
+            let name = path.display().to_string();
+            let text = std::fs::read_to_string(path).map_err(|error| {
+                Problem::new(format!("cannot read the configuration {name}: {error}"))
+                    .help("`floatgate config > floatgate.toml` makes one to start from")
+            })?;
+            settings.add_text(&name, text, schemes)?;
+        }
+        for set in sets {
+            settings.add_argument(set, schemes)?;
+        }
+        Ok(settings)
+    }
+
+    /// Adds the settings of a TOML text.
+    ///
+    /// # Errors
+    /// Points at what is wrong.
+    pub fn add_text(&mut self, name: &str, text: String, schemes: &[Scheme]) -> Outcome<()> {
+        let source = Arc::new(Source { name: name.into(), text });
+        let table = DeTable::parse(&source.text).map_err(|error| syntax(&source, &error))?;
+        let mut in_file = Self::default();
+        for (section, value) in table.get_ref() {
+            let place = Place::File { source: source.clone(), span: section.span() };
+            let section = section.get_ref();
+            check_section(section, &place)?;
+            let Some(inner) = value.get_ref().as_table() else {
+                let problem = Problem::new(format!("{section} is a section")).at(&place);
+                return Err(problem.help(format!("write [{section}] on a line of its own and the keys below it")));
+            };
+            let mut reader = FileReader { source: &source, schemes, settings: &mut in_file };
+            if section == "schemes" { reader.schemes(inner)? } else { reader.section(section, inner)? }
+        }
+        in_file.values.into_iter().for_each(|(path, setting)| {
+            self.values.insert(path, setting);
+        });
+        Ok(())
+    }
+
+    /// Adds one `a.b=c` of the command line; it wins over what was there.
+    ///
+    /// # Errors
+    /// Shows the argument.
+    pub fn add_argument(&mut self, argument: &str, schemes: &[Scheme]) -> Outcome<()> {
+        let place = Place::Argument(argument.into());
+        let form = || {
+            Problem::new("an override has the form section.key=value")
+                .at(&place)
+                .help("for example --set device.dies=4 or --set schemes.fast.log_blocks=64")
+        };
+        let (path, text) = argument.split_once('=').ok_or_else(form)?;
+        let (section, key) = path.trim().rsplit_once('.').ok_or_else(form)?;
+        let value = argument_value(text.trim(), &place);
+        if let Some(scheme) = section.strip_prefix("schemes.") {
+            let scheme = scheme.trim_matches('"');
+            return set_option(self, Some(scheme), key, value, place, schemes);
+        }
+        check_section(section, &place)?;
+        set_key(self, section, key, value, place, schemes, true)
+    }
+}
+
+/// A value of the command line: TOML where it is, else a word; commas make a list of words where needed.
+fn argument_value(text: &str, place: &Place) -> Plain {
+    match DeValue::parse(text) {
+        Ok(value) => plain(value.get_ref(), &|_| place.clone()).unwrap_or_else(|_| Plain::Text(text.into())),
+        Err(_) => Plain::Text(text.into()),
+    }
+}
+
+fn syntax(source: &Arc<Source>, error: &toml::de::Error) -> Problem {
+    let span = error.span().unwrap_or(0..0);
+    let message = error.message().trim().replace('\n', "; ");
+    Problem::new(format!("this is no TOML: {message}"))
+        .at(&Place::File { source: source.clone(), span })
+        .help("a line is key = value, texts stand in quotes, a section begins with [name]")
+}
+
+fn check_section(section: &str, place: &Place) -> Outcome<()> {
+    let known: Vec<&str> = SECTIONS.iter().map(|(name, _)| *name).collect();
+    if known.contains(&section) {
+        return Ok(());
+    }
+    Err(suggest(Problem::new(format!("no section {section}")).at(place), section, &known))
+}
+
+/// Adds the nearest known name, or all of them if none is near.
+pub(super) fn suggest(problem: Problem, word: &str, known: &[&str]) -> Problem {
+    match nearest(word, known.iter().copied()) {
+        Some(near) => problem.help(format!("did you mean {near}?")),
+        None if known.is_empty() => problem.help("there is nothing to set there"),
+        None => problem.help(format!("there are {}", known.join(", "))),
+    }
+}
+
+struct FileReader<'a> {
+    source: &'a Arc<Source>,
+    schemes: &'a [Scheme],
+    settings: &'a mut Settings,
+}
+
+impl FileReader<'_> {
+    fn place<T>(&self, spanned: &Spanned<T>) -> Place {
+        Place::File { source: self.source.clone(), span: spanned.span() }
+    }
+
+    fn value(&self, value: &Spanned<DeValue<'_>>) -> Outcome<Plain> {
+        let place = |item: &Spanned<DeValue<'_>>| self.place(item);
+        plain(value.get_ref(), &place).map_err(|text| Problem::new(text).at(&self.place(value)))
+    }
+
+    fn section(&mut self, section: &str, table: &DeTable<'_>) -> Outcome<()> {
+        for (key, value) in table {
+            let plain = self.value(value)?;
+            let known = keys::find(section, key.get_ref()).is_some() || section == "scheme";
+            // An unknown key is shown itself; of a known one the value is at fault.
+            let place = if known { self.place(value) } else { self.place(key) };
+            set_key(self.settings, section, key.get_ref(), plain, place, self.schemes, false)?;
+        }
+        Ok(())
+    }
+
+    fn schemes(&mut self, table: &DeTable<'_>) -> Outcome<()> {
+        for (scheme, options) in table {
+            let Some(options) = options.get_ref().as_table() else {
+                let problem = Problem::new("[schemes] holds one section a scheme").at(&self.place(scheme));
+                return Err(problem.help("for example [schemes.fast]; options for all schemes stand in [scheme]"));
+            };
+            check_scheme(scheme.get_ref(), &self.place(scheme), self.schemes)?;
+            for (key, value) in options {
+                let plain = self.value(value)?;
+                let name = Some(scheme.get_ref().as_ref());
+                let known = has_option(self.schemes, name, key.get_ref());
+                let place = if known { self.place(value) } else { self.place(key) };
+                set_option(self.settings, name, key.get_ref(), plain, place, self.schemes)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn has_option(schemes: &[Scheme], scheme: Option<&str>, key: &str) -> bool {
+    let mut of = schemes.iter().filter(|s| scheme.is_none_or(|name| s.info.key == name));
+    of.any(|s| s.info.options.iter().any(|option| option.key == key))
+}
+
+fn plain(value: &DeValue<'_>, place: &dyn Fn(&Spanned<DeValue<'_>>) -> Place) -> Result<Plain, String> {
+    match value {
+        DeValue::Integer(n) => i64::from_str_radix(n.as_str(), n.radix())
+            .map(Plain::Int)
+            .map_err(|_| format!("{} is too large", n.as_str())),
+        DeValue::Float(x) => x.as_str().parse().map(Plain::Float).map_err(|_| format!("{x} is no number")),
+        DeValue::Boolean(b) => Ok(Plain::Bool(*b)),
+        DeValue::String(text) => Ok(Plain::Text(text.to_string())),
+        DeValue::Array(items) => {
+            let mut list = Vec::new();
+            for item in items {
+                match item.get_ref() {
+                    DeValue::String(text) => list.push((text.to_string(), place(item))),
+                    other => return Err(format!("a list of texts is needed here, not of {}s", other.type_str())),
+                }
+            }
+            Ok(Plain::List(list))
+        }
+        other => Err(format!("no key takes a {}", other.type_str())),
+    }
+}
+
+fn check_scheme(name: &str, place: &Place, schemes: &[Scheme]) -> Outcome<()> {
+    let known: Vec<&str> = schemes.iter().map(|scheme| scheme.info.key).collect();
+    if known.contains(&name) {
+        return Ok(());
+    }
+    Err(unknown_scheme(name, &known).at(place))
+}
+
+/// The problem of a scheme that does not exist.
+pub fn unknown_scheme(name: &str, known: &[&str]) -> Problem {
+    let problem = Problem::new(format!("no scheme {name:?}; there are {}", known.join(", ")));
+    match nearest(name, known.iter().copied()) {
+        Some(near) => problem.help(format!("did you mean {near}?")),
+        None => problem.help("`floatgate schemes` says what each is"),
+    }
+}
+
+fn set_option(
+    settings: &mut Settings,
+    scheme: Option<&str>,
+    key: &str,
+    value: Plain,
+    place: Place,
+    schemes: &[Scheme],
+) -> Outcome<()> {
+    if let Some(name) = scheme {
+        check_scheme(name, &place, schemes)?;
+    }
+    if !has_option(schemes, scheme, key) {
+        let of = schemes.iter().filter(|s| scheme.is_none_or(|name| s.info.key == name));
+        let known: Vec<&str> = of.flat_map(|s| s.info.options.iter().map(|option| option.key)).collect();
+        let who = scheme.map_or("no scheme has an".to_string(), |name| format!("{name} has no"));
+        return Err(suggest(Problem::new(format!("{who} option {key}")).at(&place), key, &known));
+    }
+    let path = match scheme {
+        Some(name) => format!("schemes.{name}.{key}"),
+        None => format!("scheme.{key}"),
+    };
+    settings.set(path.clone(), Setting { written: path, value, place }, "");
+    Ok(())
+}
+
+fn set_key(
+    settings: &mut Settings,
+    section: &str,
+    written: &str,
+    value: Plain,
+    place: Place,
+    schemes: &[Scheme],
+    overrides: bool,
+) -> Outcome<()> {
+    let Some((key, factor)) = keys::find(section, written) else {
+        if section == "scheme" {
+            return set_option(settings, None, written, value, place, schemes);
+        }
+        return Err(unknown_key(section, written).at(&place));
+    };
+    let full = format!("{section}.{written}");
+    if !overrides && let Some(other) = said_before(settings, key) {
+        let text = format!("{full} says again what {} says", other.written);
+        return Err(Problem::new(text).at(&place).help("keep one of the two"));
+    }
+    let value = checked(key, &full, factor, value, &place)?;
+    if full == "scheme.name"
+        && let Plain::Text(name) = &value
+    {
+        check_scheme(name, &place, schemes)?;
+    }
+    settings.set(key.path(), Setting { written: full, value, place }, key.group);
+    Ok(())
+}
+
+fn said_before<'a>(settings: &'a Settings, key: &Key) -> Option<&'a Setting> {
+    let group = keys::KEYS.iter().filter(|k| !key.group.is_empty() && k.group == key.group);
+    settings.get(&key.path()).or_else(|| group.filter_map(|other| settings.get(&other.path())).next())
+}
+
+fn unknown_key(section: &str, written: &str) -> Problem {
+    let names = keys::names(section);
+    let known: Vec<&str> = names.iter().map(String::as_str).collect();
+    let problem = Problem::new(format!("no key {section}.{written}"));
+    // `t_prog`, `t_prog_s`, `capacity`: the key is right, its unit is missing or wrong.
+    let unit_at_fault = keys::KEYS.iter().filter(|k| k.section == section && !k.kind.units().is_empty()).find(|key| {
+        written == key.name || written.strip_prefix(key.name).is_some_and(|rest| rest.starts_with('_') && rest.len() < 8)
+    });
+    match unit_at_fault {
+        Some(key) => {
+            let spellings: Vec<String> = key.spellings().collect();
+            problem.help(format!("the unit belongs to the name: {}", spellings.join(", ")))
+        }
+        None => suggest(problem, written, &known),
+    }
+}
+
+/// The value as the key keeps it.
+fn checked(key: &Key, full: &str, factor: u64, value: Plain, place: &Place) -> Outcome<Plain> {
+    let wrong = |wanted: String| Problem::new(format!("{full} = {value}: takes {wanted}")).at(place);
+    match (key.kind, &value) {
+        (Kind::Whole(min, max), Plain::Int(n)) if u64::try_from(*n).is_ok_and(|n| (min..=max).contains(&n)) => Ok(value),
+        (Kind::Whole(min, max), _) => Err(unit_hint(wrong(format!("a whole number from {min} to {max}")), &value)),
+        (Kind::Number(min, max), Plain::Int(n)) if (min..=max).contains(&(*n as f64)) => Ok(value),
+        (Kind::Number(min, max), Plain::Float(x)) if (min..=max).contains(x) => Ok(value),
+        (Kind::Number(min, max), _) => Err(unit_hint(wrong(format!("a number from {min} to {max}")), &value)),
+        (Kind::Flag, Plain::Bool(_)) => Ok(value),
+        (Kind::Flag, _) => Err(wrong("true or false".into())),
+        (Kind::Words(words), Plain::Text(word)) if words.contains(&word.as_str()) => Ok(value),
+        (Kind::Words(words), _) => {
+            let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
+            Err(wrong(format!("one of {}", words.join(", "))))
+        }
+        (Kind::Text, Plain::Text(_)) => Ok(value),
+        (Kind::Text, _) => Err(wrong("a text in quotes".into())),
+        (Kind::List, Plain::List(_)) => Ok(value),
+        // On the command line a comma does what the brackets do in a file.
+        (Kind::List, Plain::Text(words)) if matches!(place, Place::Argument(_)) => {
+            Ok(Plain::List(words.split(',').map(|word| (word.trim().to_string(), place.clone())).collect()))
+        }
+        (Kind::List, _) => Err(wrong("a list of texts, as [\"fill\", \"settle\"]".into())),
+        (Kind::Time | Kind::Size, _) => with_unit(key, factor, &value)
+            .ok_or_else(|| unit_hint(wrong(unit_text(key, full)), &value)),
+    }
+}
+
+/// A time in ns or a size in bytes, at most an hour or 2^50 bytes.
+fn with_unit(key: &Key, factor: u64, value: &Plain) -> Option<Plain> {
+    let max = if key.kind == Kind::Time { 3_600_000_000_000 } else { 1 << 50 };
+    let scaled = match value {
+        Plain::Int(n) => u64::try_from(*n).ok()?.checked_mul(factor)?,
+        Plain::Float(x) => {
+            let scaled = x * factor as f64;
+            // Half a nanosecond does not exist; 0.1 us is 100 ns although 0.1 is no binary fraction.
+            ((scaled - scaled.round()).abs() < 1e-6 && (0.0..1e15).contains(&scaled)).then(|| scaled.round() as u64)?
+        }
+        _ => return None,
+    };
+    (scaled <= max).then_some(Plain::Int(scaled as i64))
+}
+
+fn unit_text(key: &Key, full: &str) -> String {
+    let unit = full.rsplit('_').next().unwrap_or_default();
+    let (what, most) = match key.kind {
+        Kind::Time => ("whole ns", "up to an hour"),
+        _ => ("whole bytes", "up to 1 PiB"),
+    };
+    format!("a number of {unit}, {what}, {most}")
+}
+
+/// A number in quotes with its unit, as "200us": the unit belongs to the key.
+fn unit_hint(problem: Problem, value: &Plain) -> Problem {
+    match value {
+        Plain::Text(text) if text.starts_with(|c: char| c.is_ascii_digit()) => {
+            problem.help("write the number alone, without quotes and unit; the key's name says the unit")
+        }
+        _ => problem,
+    }
+}

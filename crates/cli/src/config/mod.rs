@@ -1,0 +1,188 @@
+//! Settings from a TOML file and from `--set`: every value knows where it stands, so that every error can
+//! point there.
+
+pub mod document;
+pub mod keys;
+mod load;
+pub mod resolve;
+pub mod sizing;
+
+use std::collections::BTreeMap;
+
+use floatgate_core::options::Value as OptionValue;
+use floatgate_sim::run::Scheme;
+
+use crate::errors::{Outcome, Place, Problem};
+
+/// A value as it stands in a file.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Plain {
+    /// A whole number.
+    Int(i64),
+    /// Another number.
+    Float(f64),
+    /// A truth value.
+    Bool(bool),
+    /// A text.
+    Text(String),
+    /// A list of texts, each with its place.
+    List(Vec<(String, Place)>),
+}
+
+impl std::fmt::Display for Plain {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Int(n) => write!(f, "{n}"),
+            Self::Float(x) => write!(f, "{x}"),
+            Self::Bool(b) => write!(f, "{b}"),
+            Self::Text(t) => write!(f, "{t:?}"),
+            Self::List(items) => {
+                let items: Vec<String> = items.iter().map(|(item, _)| format!("{item:?}")).collect();
+                write!(f, "[{}]", items.join(", "))
+            }
+        }
+    }
+}
+
+/// A setting that was given.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting {
+    /// The key as it was written, as `device.t_prog_us`.
+    pub written: String,
+    /// The value; times in ns, sizes in bytes.
+    pub value: Plain,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// All settings that were given, checked one by one.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    values: BTreeMap<String, Setting>,
+}
+
+impl Settings {
+    /// The setting of a path such as `device.t_prog` (without a unit).
+    pub fn get(&self, path: &str) -> Option<&Setting> {
+        self.values.get(path)
+    }
+
+    /// A whole number, if it was given.
+    pub fn whole(&self, path: &str) -> Option<u64> {
+        match self.get(path)?.value {
+            Plain::Int(n) => u64::try_from(n).ok(),
+            _ => None,
+        }
+    }
+
+    /// A whole number of a key whose bounds fit 32 bits.
+    pub fn small(&self, path: &str) -> Option<u32> {
+        self.whole(path).and_then(|n| u32::try_from(n).ok())
+    }
+
+    /// A number, if it was given.
+    pub fn number(&self, path: &str) -> Option<f64> {
+        match self.get(path)?.value {
+            Plain::Int(n) => Some(n as f64),
+            Plain::Float(x) => Some(x),
+            _ => None,
+        }
+    }
+
+    /// A truth value, if it was given.
+    pub fn flag(&self, path: &str) -> Option<bool> {
+        match self.get(path)?.value {
+            Plain::Bool(b) => Some(b),
+            _ => None,
+        }
+    }
+
+    /// A text, if it was given.
+    pub fn text(&self, path: &str) -> Option<&str> {
+        match &self.get(path)?.value {
+            Plain::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// A list, empty if it was not given.
+    pub fn list(&self, path: &str) -> &[(String, Place)] {
+        match self.get(path).map(|setting| &setting.value) {
+            Some(Plain::List(items)) => items,
+            _ => &[],
+        }
+    }
+
+    /// Where a path stands.
+    pub fn place(&self, path: &str) -> Place {
+        self.get(path).map(|setting| setting.place.clone()).unwrap_or_default()
+    }
+
+    /// The options given for a scheme. Those of `[scheme]` count if it has them and `[scheme]` is not about
+    /// another scheme; those of `[schemes.<name>]` win.
+    pub fn options_of(&self, scheme: &Scheme) -> Vec<(String, OptionValue)> {
+        let about_another = self.text("scheme.name").is_some_and(|name| name != scheme.info.key);
+        let mut options: Vec<(String, OptionValue)> = Vec::new();
+        for option in &scheme.info.options {
+            let own = self.get(&format!("schemes.{}.{}", scheme.info.key, option.key));
+            let common = self.get(&format!("scheme.{}", option.key)).filter(|_| !about_another);
+            if let Some(value) = own.or(common).and_then(|setting| option_value(&setting.value)) {
+                options.push((option.key.to_string(), value));
+            }
+        }
+        options
+    }
+
+    /// Where the key that a refusal names was given, if it was.
+    pub fn place_of_refusal(&self, scheme: Option<&str>, key: &str) -> Place {
+        let device = match key {
+            "blocks" => &["device.blocks_per_die", "device.spare_percent"][..],
+            "pages" => &["device.pages_per_block"],
+            "logical_pages" => &["device.logical_pages", "device.capacity"],
+            _ => &[],
+        };
+        let own = scheme.map(|scheme| format!("schemes.{scheme}.{key}"));
+        let plain = [format!("scheme.{key}"), format!("device.{key}"), format!("host.{key}"), format!("run.{key}")];
+        let paths = own.into_iter().chain(plain).chain(device.iter().map(ToString::to_string));
+        paths.map(|path| self.place(&path)).find(|place| *place != Place::Default).unwrap_or_default()
+    }
+
+    /// Takes the place of whatever said the same before.
+    fn set(&mut self, path: String, setting: Setting, group: &str) {
+        if !group.is_empty() {
+            for other in keys::KEYS.iter().filter(|key| key.group == group) {
+                self.values.remove(&other.path());
+            }
+        }
+        self.values.insert(path, setting);
+    }
+
+    /// Refuses options in `[scheme]` that none of the schemes takes: they would be ignored silently.
+    ///
+    /// # Errors
+    /// Points at the first such option.
+    pub fn check_options(&self, schemes: &[&Scheme]) -> Outcome<()> {
+        for (path, setting) in self.values.iter().filter(|(path, _)| path.starts_with("scheme.")) {
+            let key = &path["scheme.".len()..];
+            let taken = |scheme: &&Scheme| scheme.info.options.iter().any(|option| option.key == key);
+            if key != "name" && !schemes.iter().any(taken) {
+                let known: Vec<&str> =
+                    schemes.iter().flat_map(|scheme| scheme.info.options.iter().map(|o| o.key)).collect();
+                let names: Vec<&str> = schemes.iter().map(|scheme| scheme.info.key).collect();
+                let problem = Problem::new(format!("{} has no option {key}", names.join(", "))).at(&setting.place);
+                return Err(load::suggest(problem, key, &known));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn option_value(value: &Plain) -> Option<OptionValue> {
+    match value {
+        Plain::Int(n) => Some(OptionValue::Int(*n)),
+        Plain::Bool(b) => Some(OptionValue::Bool(*b)),
+        Plain::Text(text) => Some(OptionValue::Text(text.clone())),
+        // No option takes a fraction or a list: the scheme says what it takes instead.
+        Plain::Float(_) | Plain::List(_) => Some(OptionValue::Text(value.to_string())),
+    }
+}

@@ -1,0 +1,242 @@
+//! From settings to what the simulator takes.
+
+use floatgate_core::options::Value;
+use floatgate_core::{ProgramOrder, Refusal, Start};
+use floatgate_sim::clock::Mode;
+use floatgate_sim::config::{
+    Arrivals, Beyond, Device, EnergyBasis, Host, PartialWrite, Recipe, RunConfig,
+};
+use floatgate_sim::part::{PARTS, Part, part};
+use floatgate_sim::run::Scheme;
+
+use super::load::suggest;
+use super::{Plain, Settings};
+use crate::errors::{Outcome, Problem};
+
+/// The part, dies and shares of a run that says nothing about its device: SLC is fast enough that page
+/// mapping keeps up with the bundled traces, and one die a channel is the papers' shape.
+const DEFAULT_PART: &str = "slc_large_block";
+const DEFAULT_DIES: u32 = 8;
+const DEFAULT_SPARE_PERCENT: f64 = 10.0;
+const DEFAULT_LOG_PERCENT: f64 = 6.0;
+/// Log blocks a die below which log-buffer schemes only thrash.
+const LOG_BLOCKS_A_DIE_MIN: u32 = 6;
+const DEFAULT_QUEUE_DEPTH: u32 = 32;
+
+/// A run but for its scheme. Logical pages and blocks are 0 until the device is sized.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The device.
+    pub device: Device,
+    /// The host.
+    pub host: Host,
+    /// Start state.
+    pub start: Start,
+    /// Ageing steps.
+    pub ageing: Vec<Recipe>,
+    /// Whether the trace decides the capacity.
+    pub capacity_from_trace: bool,
+    /// Whether the blocks follow from the capacity.
+    pub blocks_from_share: bool,
+    /// Spare blocks in percent of the data blocks.
+    pub spare_percent: f64,
+    /// Log blocks in percent of the data blocks.
+    pub log_percent: f64,
+}
+
+impl Plan {
+    /// The plan that the settings ask for.
+    ///
+    /// # Errors
+    /// Points at what does not fit together.
+    pub fn of(settings: &Settings) -> Outcome<Self> {
+        let part = part_of(settings)?;
+        let dies = settings.small("device.dies").unwrap_or(DEFAULT_DIES);
+        let capacity_from_trace =
+            settings.get("device.capacity").is_none() && settings.get("device.logical_pages").is_none();
+        let unit = u64::from(dies) * u64::from(part.pages_per_block);
+        let logical_pages = match settings.whole("device.capacity") {
+            Some(bytes) => bytes.div_ceil(u64::from(part.page_bytes)).max(1).next_multiple_of(unit),
+            None => settings.whole("device.logical_pages").unwrap_or(0),
+        };
+        let order = settings.text("device.program_order").unwrap_or(part.program_order);
+        let device = Device {
+            channels: settings.small("device.channels").unwrap_or(dies),
+            dies,
+            blocks: settings.small("device.blocks_per_die").unwrap_or(0),
+            logical_pages,
+            program_order: ProgramOrder::from_name(order).unwrap_or_default(),
+            mode: match settings.text("device.mode") {
+                Some("nocmd") => Mode::NoCmd,
+                Some("flat") => Mode::Flat,
+                _ => Mode::Onfi,
+            },
+            copyback: settings.flag("device.copyback").unwrap_or(false),
+            pcm_read_ns: settings.whole("device.pcm_read").unwrap_or(115),
+            pcm_write_ns: settings.whole("device.pcm_write").unwrap_or(90_000),
+            energy_basis: match settings.text("device.energy_basis") {
+                Some("cell") => EnergyBasis::Cell,
+                _ => EnergyBasis::CellAndTransfer,
+            },
+            part,
+        };
+        let host = host_of(settings, capacity_from_trace);
+        host.check().map_err(|refusal| refused(settings, None, &refusal))?;
+        if device.channels > device.dies {
+            let text = format!("{} channels for {} dies: at most one channel a die", device.channels, device.dies);
+            return Err(Problem::new(text).at(&settings.place("device.channels")));
+        }
+        Ok(Self {
+            blocks_from_share: device.blocks == 0,
+            device,
+            host,
+            start: settings.text("run.start").and_then(Start::from_name).unwrap_or(Start::Full),
+            ageing: ageing_of(settings)?,
+            capacity_from_trace,
+            spare_percent: settings.number("device.spare_percent").unwrap_or(DEFAULT_SPARE_PERCENT),
+            log_percent: settings.number("device.log_percent").unwrap_or(DEFAULT_LOG_PERCENT),
+        })
+    }
+
+    /// Data blocks of one die.
+    pub fn data_blocks_per_die(&self) -> u64 {
+        let unit = u64::from(self.device.dies) * u64::from(self.device.part.pages_per_block);
+        self.device.logical_pages.div_ceil(unit)
+    }
+
+    /// Log blocks of one die for schemes whose `log_blocks` is not given.
+    pub fn log_blocks_per_die(&self) -> u64 {
+        let share = (self.data_blocks_per_die() as f64 * self.log_percent / 100.0).round() as u64;
+        share.max(LOG_BLOCKS_A_DIE_MIN.into())
+    }
+
+    /// The run of one scheme: its options as given, and `log_blocks` from the device if it has that
+    /// option and none was given.
+    pub fn run_of(&self, scheme: &Scheme, settings: &Settings) -> RunConfig {
+        let mut options = settings.options_of(scheme);
+        let has = scheme.info.options.iter().any(|option| option.key == "log_blocks");
+        if has && !options.iter().any(|(key, _)| key == "log_blocks") {
+            let blocks = self.log_blocks_per_die() * u64::from(self.device.dies);
+            options.push(("log_blocks".into(), Value::Int(blocks as i64)));
+        }
+        RunConfig {
+            device: self.device.clone(),
+            start: self.start,
+            ageing: self.ageing.clone(),
+            host: self.host.clone(),
+            scheme: scheme.info.key.to_string(),
+            options,
+        }
+    }
+
+    /// One line about the device.
+    pub fn describe(&self) -> String {
+        let device = &self.device;
+        let data = self.data_blocks_per_die();
+        let logical = device.logical_pages as f64 * f64::from(device.part.page_bytes);
+        format!(
+            "{}, {} {} on {} {}, {} logical, {} blocks a die of which {} spare ({:.1} %), {} pages of {} a block, start {}",
+            device.part.name,
+            device.dies,
+            if device.dies == 1 { "die" } else { "dies" },
+            device.channels,
+            if device.channels == 1 { "channel" } else { "channels" },
+            crate::table::bytes(logical),
+            device.blocks,
+            u64::from(device.blocks).saturating_sub(data),
+            (f64::from(device.blocks) / data.max(1) as f64 - 1.0) * 100.0,
+            device.part.pages_per_block,
+            crate::table::bytes(device.part.page_bytes.into()),
+            self.start.name(),
+        )
+    }
+}
+
+/// A refusal of the simulator or a scheme, pointing at the setting that it names.
+pub fn refused(settings: &Settings, scheme: Option<&str>, refusal: &Refusal) -> Problem {
+    let text = match scheme {
+        Some(scheme) => format!("{scheme}: {}", refusal.message),
+        None => refusal.message.clone(),
+    };
+    let problem = Problem::new(text);
+    let Some(key) = &refusal.key else { return problem };
+    problem.at(&settings.place_of_refusal(scheme, key))
+}
+
+/// The preset with all overrides.
+fn part_of(settings: &Settings) -> Outcome<Part> {
+    let name = settings.text("device.part").unwrap_or(DEFAULT_PART);
+    let Some(preset) = part(name) else {
+        let known: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
+        let problem = Problem::new(format!("no part {name:?}; there are {}", known.join(", ")));
+        return Err(suggest(problem.at(&settings.place("device.part")), name, &known));
+    };
+    let small = |key: &str, default: u32| settings.small(&format!("device.{key}")).unwrap_or(default);
+    let whole = |key: &str, default: u64| settings.whole(&format!("device.{key}")).unwrap_or(default);
+    let page_bytes = small("page_bytes", preset.page_bytes);
+    let t_r_ns = whole("t_r", preset.t_r_ns);
+    // A part whose OOB read takes as long as a page read keeps it so.
+    let t_r_oob_ns = if preset.t_r_oob_ns == preset.t_r_ns { t_r_ns } else { preset.t_r_oob_ns };
+    let sub_page = preset.page_bytes / preset.sectors;
+    let part = Part {
+        page_bytes,
+        oob_bytes: small("oob_bytes", preset.oob_bytes),
+        sectors: small("sectors", if page_bytes.is_multiple_of(sub_page) { page_bytes / sub_page } else { 1 }),
+        pages_per_block: small("pages_per_block", preset.pages_per_block),
+        planes: small("planes", preset.planes),
+        t_r_ns,
+        t_prog_ns: whole("t_prog", preset.t_prog_ns),
+        t_bers_ns: whole("t_bers", preset.t_bers_ns),
+        t_r_oob_ns: whole("t_r_oob", t_r_oob_ns),
+        cycle_ns: whole("cycle", preset.cycle_ns),
+        in_ps: whole("in_ps", preset.in_ps),
+        out_ps: whole("out_ps", preset.out_ps),
+        endurance: settings.small("device.endurance").or(preset.endurance),
+        flash_ma: settings.number("device.flash_ma").unwrap_or(preset.flash_ma),
+        ..preset.clone()
+    };
+    if part.sectors > part.page_bytes || !part.page_bytes.is_multiple_of(part.sectors) {
+        let text = format!("{} sub-pages do not divide a page of {} bytes", part.sectors, part.page_bytes);
+        return Err(Problem::new(text).at(&settings.place("device.sectors")));
+    }
+    Ok(part)
+}
+
+fn host_of(settings: &Settings, capacity_from_trace: bool) -> Host {
+    let closed = settings.text("host.arrivals") == Some("closed");
+    Host {
+        arrivals: if closed { Arrivals::Closed } else { Arrivals::Open },
+        queue_depth: settings.small("host.queue_depth").unwrap_or(if closed { DEFAULT_QUEUE_DEPTH } else { 0 }),
+        speed: settings.number("host.speed").unwrap_or(1.0),
+        partial_write: match settings.text("host.partial_write") {
+            Some("whole") => PartialWrite::Whole,
+            _ => PartialWrite::Rmw,
+        },
+        write_zeroes_as_writes: settings.text("host.write_zeroes") == Some("write"),
+        beyond: match settings.text("host.beyond") {
+            Some("wrap") => Beyond::Wrap,
+            Some("compact") => Beyond::Compact,
+            None if capacity_from_trace => Beyond::Compact,
+            _ => Beyond::Error,
+        },
+        compact_region_pages: settings.small("host.compact_region_pages").unwrap_or(0),
+    }
+}
+
+fn ageing_of(settings: &Settings) -> Outcome<Vec<Recipe>> {
+    let mut steps = Vec::new();
+    for (word, place) in settings.list("run.ageing") {
+        steps.push(Recipe::parse(word).map_err(|text| Problem::new(format!("run.ageing: {text}")).at(place))?);
+    }
+    let warmup = settings.whole("run.warmup").unwrap_or(0);
+    steps.extend((0..warmup).map(|_| Recipe::Replay));
+    Ok(steps)
+}
+
+/// The value of a setting as it is, or `default`.
+pub fn shown(settings: &Settings, path: &str, default: &str) -> String {
+    settings.get(path).map_or_else(|| default.to_string(), |setting| match &setting.value {
+        Plain::Text(text) => text.clone(),
+        other => other.to_string(),
+    })
+}

@@ -1,0 +1,203 @@
+//! A device that suits its trace: as large as what the trace touches, with enough spare blocks that every
+//! scheme has its reserve, and so few that merges and garbage collection really happen.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use floatgate_core::Refusal;
+use floatgate_sim::config::{Beyond, Host, RunConfig};
+use floatgate_sim::run::{Decoded, RunError, Scheme};
+use floatgate_trace::{Op, Request};
+
+use super::Settings;
+use super::resolve::Plan;
+use crate::errors::{Outcome, Problem};
+
+/// Above this many pages the other schemes are not tried out only to find the common size.
+const TRIAL_PAGES_MAX: u64 = 16 << 20;
+
+/// What of the address space a trace touches.
+#[derive(Clone, Debug)]
+pub struct Extent {
+    region_bytes: u64,
+    compact: bool,
+    zeroes_are_writes: bool,
+    regions: std::collections::HashSet<(u32, u64)>,
+    end: u64,
+}
+
+impl Extent {
+    /// Nothing touched yet, for a host and a page size.
+    pub fn new(host: &Host, page_bytes: u32) -> Self {
+        Self {
+            region_bytes: u64::from(host.region_pages(page_bytes)) * u64::from(page_bytes),
+            compact: host.beyond == Beyond::Compact,
+            zeroes_are_writes: host.write_zeroes_as_writes,
+            regions: Default::default(),
+            end: 0,
+        }
+    }
+
+    /// Takes a request.
+    pub fn add(&mut self, request: &Request) {
+        let touches = match request.op {
+            Op::Read | Op::Write => request.bytes > 0,
+            Op::WriteZeroes => self.zeroes_are_writes && request.bytes > 0,
+            Op::Trim | Op::Flush => false,
+        };
+        // Trims are no reason for a larger device, but past its end they would stop a run.
+        if !self.compact {
+            self.end = self.end.max(request.end());
+        }
+        if self.compact && touches {
+            let (first, last) = (request.offset / self.region_bytes, (request.end() - 1) / self.region_bytes);
+            for region in first..=last {
+                self.regions.insert((request.volume, region));
+            }
+        }
+    }
+
+    /// Bytes that the device must have.
+    pub fn bytes(&self) -> u64 {
+        if self.compact { self.regions.len() as u64 * self.region_bytes } else { self.end }
+    }
+}
+
+/// Gives the plan its capacity and its blocks. The same for every choice of schemes: all `schemes` are tried
+/// on the device, so that a scheme run alone meets the device that it meets in a comparison.
+///
+/// # Errors
+/// If the trace touches nothing that a device could be sized to.
+pub fn size(plan: &mut Plan, settings: &Settings, extent: &Extent, schemes: &[Scheme], named: &[&Scheme]) -> Outcome<()> {
+    let device = &mut plan.device;
+    let unit = u64::from(device.dies) * u64::from(device.part.pages_per_block);
+    if plan.capacity_from_trace {
+        let pages = extent.bytes().div_ceil(device.part.page_bytes.into());
+        device.logical_pages = pages.max(1).next_multiple_of(unit);
+        if device.logical_pages >= u64::from(u32::MAX) {
+            return Err(Problem::new(format!(
+                "the trace needs a device of {} pages of {} bytes; at most {} are possible",
+                device.logical_pages,
+                device.part.page_bytes,
+                u32::MAX - 1
+            ))
+            .help("larger pages (device.page_bytes), host.beyond = \"compact\", or a device of your own (device.capacity_gib with host.beyond = \"wrap\")"));
+        }
+    }
+    if plan.blocks_from_share {
+        let data = plan.data_blocks_per_die();
+        let share = (data as f64 * plan.spare_percent / 100.0).ceil() as u64;
+        let least = share.max(1);
+        plan.device.blocks = clip(data + least);
+        let all: Vec<&Scheme> = if plan.device.logical_pages <= TRIAL_PAGES_MAX { schemes.iter().collect() } else { named.to_vec() };
+        grow(plan, settings, &all, data, least);
+    }
+    Ok(())
+}
+
+fn clip(blocks: u64) -> u32 {
+    u32::try_from(blocks).unwrap_or(u32::MAX)
+}
+
+/// Adds spare blocks until no scheme refuses; if some refuse whatever there is, the fewest blocks with which
+/// the fewest refuse.
+fn grow(plan: &mut Plan, settings: &Settings, schemes: &[&Scheme], data: u64, least: u64) {
+    let most = least * 3 + 64;
+    let (mut best, mut refusing_at_best) = (least, usize::MAX);
+    let mut spare = least;
+    while spare <= most {
+        plan.device.blocks = clip(data + spare);
+        let refusing = schemes
+            .iter()
+            .filter(|scheme| matches!(try_out(scheme, &plan.run_of(scheme, settings)), Err(Failure::Refused(_))))
+            .count();
+        if refusing < refusing_at_best {
+            (best, refusing_at_best) = (spare, refusing);
+        }
+        if refusing == 0 {
+            break;
+        }
+        spare += 1 + spare / 16;
+    }
+    plan.device.blocks = clip(data + best);
+}
+
+/// Why a run gave no record.
+#[derive(Clone, Debug)]
+pub enum Failure {
+    /// The configuration cannot run.
+    Refused(Refusal),
+    /// The trace does not fit the device, or cannot be read.
+    Trace(String),
+    /// A bug.
+    Bug(String),
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Refused(refusal) => Self::Refused(refusal),
+            RunError::Trace(error) => Self::Trace(error.to_string()),
+            RunError::Beyond(text) => Self::Trace(text),
+            RunError::Law(text) => Self::Bug(text),
+        }
+    }
+}
+
+/// Runs `body`, and takes a panic of a scheme for the bug that it is.
+///
+/// # Errors
+/// See [`Failure`].
+pub fn guarded<T>(body: impl FnOnce() -> Result<T, RunError>) -> Result<T, Failure> {
+    let before = crate::GUARDED.replace(true);
+    let result = catch_unwind(AssertUnwindSafe(body));
+    crate::GUARDED.set(before);
+    match result {
+        Ok(result) => result.map_err(Failure::from),
+        Err(payload) => {
+            let text = payload.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no message");
+            Err(Failure::Bug(format!("the scheme panicked: {text}")))
+        }
+    }
+}
+
+/// Makes the device of a run and plays nothing on it: the scheme's own checks, before anything else happens.
+///
+/// # Errors
+/// The refusal.
+pub fn try_out(scheme: &Scheme, config: &RunConfig) -> Result<(), Failure> {
+    let config = RunConfig { ageing: Vec::new(), ..config.clone() };
+    guarded(|| {
+        scheme.memory_bytes(&config)?;
+        scheme.run(&config, &mut Decoded::new(&[]), &mut |_| {})
+    })
+    .map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn touch(extent: &mut Extent, op: Op, volume: u32, offset: u64, bytes: u64) {
+        extent.add(&Request { arrival_ns: 0, op, volume, offset, bytes });
+    }
+
+    #[test]
+    fn regions_of_reads_and_writes_count_volume_by_volume() {
+        let host = Host { beyond: Beyond::Compact, ..Host::default() };
+        let mut extent = Extent::new(&host, 2048);
+        touch(&mut extent, Op::Write, 0, (1 << 20) - 1, 2);
+        touch(&mut extent, Op::Read, 1, 0, 512);
+        touch(&mut extent, Op::Read, 1, 4096, 512);
+        touch(&mut extent, Op::Trim, 1, 1 << 30, 4096);
+        assert_eq!(extent.bytes(), 3 << 20);
+    }
+
+    #[test]
+    fn without_compact_the_highest_address_counts() {
+        let mut extent = Extent::new(&Host::default(), 2048);
+        touch(&mut extent, Op::Write, 0, 10_000, 1000);
+        touch(&mut extent, Op::Write, 0, 0, 1000);
+        assert_eq!(extent.bytes(), 11_000);
+    }
+}

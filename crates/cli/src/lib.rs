@@ -1,0 +1,121 @@
+//! The command `floatgate`, as a library: a crate with a scheme of its own gets every command for it.
+//!
+//! ```no_run
+//! # mod mine { pub use floatgate_core::ftl::page::Page as MyFtl; }
+//! fn main() -> std::process::ExitCode {
+//!     floatgate::Cli::new().scheme::<mine::MyFtl>().run()
+//! }
+//! ```
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `args` | the command line |
+//! | `commands` | what each command does |
+//! | [`config`] | settings from TOML and `--set`, checked; the default device |
+//! | [`errors`] | the one kind of error that a user sees |
+//! | [`report`] | the HTML report |
+//! | `traces`, `memory`, `notes`, `table`, `output` | traces, memory, remarks on results, text |
+
+mod args;
+mod commands;
+pub mod config;
+pub mod errors;
+mod memory;
+mod notes;
+mod output;
+pub mod report;
+mod table;
+mod traces;
+
+use std::cell::Cell;
+use std::process::ExitCode;
+
+use clap::Parser;
+use floatgate_core::Ftl;
+use floatgate_sim::run::{Scheme, schemes};
+
+use errors::{Outcome, Problem};
+
+/// The command with its schemes.
+#[derive(Debug)]
+pub struct Cli {
+    schemes: Vec<Scheme>,
+}
+
+impl Default for Cli {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Cli {
+    /// The command with all schemes of Floatgate.
+    pub fn new() -> Self {
+        Self { schemes: schemes() }
+    }
+
+    /// Adds a scheme; one of the same name is replaced.
+    #[must_use]
+    pub fn scheme<S: Ftl>(mut self) -> Self {
+        let scheme = Scheme::of::<S>();
+        match self.schemes.iter_mut().find(|known| known.info.key == scheme.info.key) {
+            Some(known) => *known = scheme,
+            None => self.schemes.push(scheme),
+        }
+        self
+    }
+
+    /// Does what the program's arguments say.
+    pub fn run(self) -> ExitCode {
+        hide_guarded_panics();
+        let arguments = args::Arguments::parse();
+        match self.dispatch(arguments.command) {
+            Ok(code) => code,
+            Err(problem) => {
+                output::tell(&problem.to_string());
+                ExitCode::from(problem.code())
+            }
+        }
+    }
+
+    fn dispatch(&self, command: args::Command) -> Outcome<ExitCode> {
+        use args::{Command, TraceCommand};
+        self.check()?;
+        let schemes = &self.schemes;
+        match command {
+            Command::Run(args) => commands::run::run(&args, schemes),
+            Command::Compare(args) => commands::compare::run(&args, schemes),
+            Command::Trace(TraceCommand::Info(args)) => commands::trace_info::run(&args),
+            Command::Trace(TraceCommand::Convert(args)) => commands::trace_convert::run(&args),
+            Command::Trace(TraceCommand::Generate(args)) => commands::trace_generate::run(&args),
+            Command::Conform(args) => return commands::conform::run(&args, schemes),
+            Command::Schemes(args) => commands::schemes::run(&args, schemes),
+            Command::Parts(args) => commands::parts::run(&args),
+            Command::Config(args) => commands::config::run(&args, schemes),
+            Command::Completions { shell } => commands::completions::run(shell),
+        }?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn check(&self) -> Outcome<()> {
+        match self.schemes.is_empty() {
+            true => Err(Problem::bug("this program was built without any scheme")),
+            false => Ok(()),
+        }
+    }
+}
+
+thread_local! {
+    /// Whether a panic of this thread becomes an ordinary message.
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Panics inside a guarded run are told once, in the words of the command, not by the runtime.
+fn hide_guarded_panics() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if !GUARDED.get() {
+            usual(info);
+        }
+    }));
+}

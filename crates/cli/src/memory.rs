@@ -1,0 +1,79 @@
+//! How much memory a run needs and how much there is.
+
+use std::path::Path;
+
+use crate::errors::{Outcome, Problem};
+use crate::table::bytes;
+
+/// Bytes that this process may still take: what the system has available, and less if a control group
+/// limits it. None where the system does not say.
+pub fn available() -> Option<u64> {
+    [system(), control_group(), control_group_v1()].into_iter().flatten().min()
+}
+
+/// Refuses what does not fit, before the memory is taken.
+///
+/// # Errors
+/// If more is needed than there is.
+pub fn check(needed: u64, available: Option<u64>, what: &str) -> Outcome<()> {
+    match available.filter(|&available| needed > available) {
+        None => Ok(()),
+        Some(available) => Err(Problem::new(format!(
+            "{what} needs about {} of memory, but only {} are available",
+            bytes(needed as f64),
+            bytes(available as f64)
+        ))
+        .help("a smaller device (device.capacity_mib), fewer schemes at a time (--jobs 1), or a larger machine")),
+    }
+}
+
+fn system() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+}
+
+/// What is left of the limits of this process's control group and of those above it.
+fn control_group() -> Option<u64> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    let root = Path::new("/sys/fs/cgroup");
+    let own = root.join(own);
+    own.ancestors().take_while(|folder| folder.starts_with(root)).filter_map(left_of).min()
+}
+
+fn left_of(folder: &Path) -> Option<u64> {
+    let limit = number(&folder.join("memory.max"))?;
+    let used = number(&folder.join("memory.current"))?;
+    Some(limit.saturating_sub(used.saturating_sub(reclaimable(folder))))
+}
+
+/// File pages that the kernel would give back.
+fn reclaimable(folder: &Path) -> u64 {
+    let text = std::fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
+    text.lines().find_map(|line| line.strip_prefix("inactive_file ")?.parse().ok()).unwrap_or(0)
+}
+
+fn control_group_v1() -> Option<u64> {
+    let root = Path::new("/sys/fs/cgroup/memory");
+    let limit = number(&root.join("memory.limit_in_bytes"))?;
+    Some(limit.saturating_sub(number(&root.join("memory.usage_in_bytes"))?))
+}
+
+/// A file that holds one number; none for `max`.
+fn number(path: &Path) -> Option<u64> {
+    std::fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_both_numbers() {
+        assert!(check(10, Some(10), "the run").is_ok());
+        assert!(check(10, None, "the run").is_ok());
+        let problem = check(3 << 30, Some(1 << 30), "the run").unwrap_err();
+        assert_eq!(problem.message(), "the run needs about 3.00 GiB of memory, but only 1.00 GiB are available");
+    }
+}

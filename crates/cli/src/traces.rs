@@ -1,0 +1,179 @@
+//! Opening traces: files, several files as one, and the two that are part of the program.
+
+use std::path::Path;
+
+use floatgate_trace::{Counts, Format, OpenOptions, Reader, Request, TraceError, open, open_merged, open_reader};
+
+use crate::config::Settings;
+use crate::errors::{Outcome, Place, Problem};
+use crate::table::count;
+
+/// A trace inside the program.
+struct Bundled {
+    name: &'static str,
+    file: &'static str,
+    bytes: &'static [u8],
+}
+
+/// Recorded for Floatgate (see `traces/README.md`).
+const BUNDLED: [Bundled; 2] = [
+    Bundled {
+        name: DEFAULT,
+        file: "oltp-postgres.csv.xz",
+        bytes: include_bytes!("../../../traces/oltp-postgres.csv.xz"),
+    },
+    Bundled {
+        name: "desktop",
+        file: "desktop.csv.xz",
+        bytes: include_bytes!("../../../traces/desktop.csv.xz"),
+    },
+];
+
+/// The trace of a run that names none.
+const DEFAULT: &str = "oltp-postgres";
+
+/// Which trace, and how to read it.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    files: Vec<String>,
+    options: OpenOptions,
+}
+
+impl Choice {
+    /// These files, read so.
+    ///
+    /// # Errors
+    /// If there is no such format.
+    pub fn new(files: &[String], format: Option<&str>, volume: Option<&str>, page_bytes: u32) -> Outcome<Self> {
+        let format = format.map(str::parse::<Format>).transpose().map_err(Problem::new)?;
+        let options = OpenOptions { format, volume_name: volume.map(Into::into), page_bytes, ..OpenOptions::default() };
+        Ok(Self { files: files.to_vec(), options })
+    }
+
+    /// The files of the command line, or the one of the settings, or the default.
+    ///
+    /// # Errors
+    /// Points at a format that does not exist.
+    pub fn of(files: &[String], settings: &Settings) -> Outcome<Self> {
+        let files = match settings.text("trace.file") {
+            _ if !files.is_empty() => files.to_vec(),
+            Some(file) => vec![beside(file, &settings.place("trace.file"))],
+            None => vec![DEFAULT.to_string()],
+        };
+        let page_bytes = settings.small("trace.page").unwrap_or(0);
+        Self::new(&files, settings.text("trace.format"), settings.text("trace.volume"), page_bytes)
+            .map_err(|problem| problem.at(&settings.place("trace.format")))
+    }
+
+    /// What the trace is called in output.
+    pub fn name(&self) -> String {
+        match &self.files[..] {
+            [one] => one.clone(),
+            [first, rest @ ..] => format!("{first} and {} more", rest.len()),
+            [] => String::new(),
+        }
+    }
+
+    /// Opens the trace.
+    ///
+    /// # Errors
+    /// If it cannot be read or is not understood.
+    pub fn open(&self) -> Result<Reader, TraceError> {
+        match &self.files[..] {
+            [one] => match BUNDLED.iter().find(|bundled| bundled.name == one) {
+                Some(bundled) => open_reader(bundled.file, Box::new(bundled.bytes), &self.options),
+                None => open(one, &self.options).map_err(name_bundled),
+            },
+            several => open_merged(several, &self.options),
+        }
+    }
+
+    /// Reads all of it into memory.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn decode(&self) -> Outcome<Decoded> {
+        let mut reader = self.open()?;
+        let mut requests = Vec::new();
+        while reader.next_batch(&mut requests, 1 << 16)? > 0 {}
+        requests.shrink_to_fit();
+        Ok(Decoded { requests, about: About::of(self, &reader) })
+    }
+}
+
+/// A trace that is not there may be meant to be a bundled one.
+fn name_bundled(mut error: TraceError) -> TraceError {
+    if !Path::new(&error.path).exists() {
+        let names: Vec<&str> = BUNDLED.iter().map(|bundled| bundled.name).collect();
+        error.hint = Some(format!("check the path; the bundled traces are {}", names.join(", ")));
+    }
+    error
+}
+
+/// A file named in a configuration lies beside it, unless its path says otherwise.
+fn beside(file: &str, place: &Place) -> String {
+    let bundled = BUNDLED.iter().any(|bundled| bundled.name == file);
+    match place {
+        Place::File { source, .. } if !bundled => {
+            let folder = Path::new(&source.name).parent().unwrap_or(Path::new(""));
+            folder.join(file).display().to_string()
+        }
+        _ => file.to_string(),
+    }
+}
+
+/// What is known of a trace after it was read.
+#[derive(Clone, Debug)]
+pub struct About {
+    /// Its name.
+    pub name: String,
+    /// Its format.
+    pub format: Format,
+    /// What the reader counted.
+    pub counts: Counts,
+}
+
+impl About {
+    /// Of a reader that has come to its end.
+    pub fn of(choice: &Choice, reader: &Reader) -> Self {
+        Self { name: choice.name(), format: reader.format(), counts: reader.counts() }
+    }
+
+    /// One line: what was taken and what was not.
+    pub fn describe(&self) -> String {
+        let c = &self.counts;
+        let mut text = format!(
+            "{} ({}): {} requests accepted, {} records skipped, {} times clamped",
+            self.name,
+            self.format,
+            count(c.accepted),
+            count(c.skipped),
+            count(c.clamped)
+        );
+        if c.filtered > 0 {
+            text.push_str(&format!(", {} of other volumes left out", count(c.filtered)));
+        }
+        if c.backwards > 0 {
+            text.push_str(&format!(", {} times going back", count(c.backwards)));
+        }
+        text
+    }
+
+    /// The same for programs.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::json!({
+            "name": self.name,
+            "format": self.format.name(),
+            "counts": serde_json::to_value(self.counts).unwrap_or_default(),
+        })
+    }
+}
+
+/// A trace in memory.
+#[derive(Clone, Debug)]
+pub struct Decoded {
+    /// Its requests.
+    pub requests: Vec<Request>,
+    /// What it is.
+    pub about: About,
+}

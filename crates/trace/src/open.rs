@@ -1,0 +1,248 @@
+//! Opening traces: decompression, detection and the decoder of the format.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use crate::error::TraceError;
+use crate::formats::{
+    self, AddressUnit, BlockEvent, Decoder, Format, TextDecoder, TextFormat, TimeUnit,
+};
+use crate::input::{Input, PEEK_BYTES};
+use crate::merged::Merged;
+use crate::reader::{Parts, Reader, stopped};
+use crate::source::{self, Compression};
+
+/// How to read a trace. The default detects everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// The format; `None` detects it by the content.
+    pub format: Option<Format>,
+    /// Hands out the requests of this volume only.
+    pub volume: Option<u32>,
+    /// Hands out the requests of the volume of this name only.
+    pub volume_name: Option<String>,
+    /// Bytes of a page in [`Format::Pages`]; 0 takes what the file says, or 4,096.
+    pub page_bytes: u32,
+    /// The unit of the times of a five-column trace, instead of its format's.
+    pub time_unit: Option<TimeUnit>,
+    /// The unit of the addresses and sizes of a five-column trace, instead of its format's.
+    pub address_unit: Option<AddressUnit>,
+    /// Which events of blktrace and blkparse are requests; `None` takes queue events, or issue events
+    /// if there is no queue event in the first 64 KiB.
+    pub event: Option<BlockEvent>,
+}
+
+/// Opens a trace file.
+///
+/// Compression (gzip, xz, Zstandard, bzip2) is recognised by its magic number, the format by the
+/// first 64 KiB of the content.
+///
+/// # Errors
+/// If the file cannot be read or decompressed, is empty, or its format is not recognised.
+pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Reader, TraceError> {
+    let path = path.as_ref();
+    let name = path.display().to_string();
+    let file = File::open(path).map_err(|e| TraceError::io(&name, "cannot open the trace", &e))?;
+    if file.metadata().is_ok_and(|m| m.is_dir()) {
+        return Err(TraceError::file(&name, "this is a directory").hint("name a trace file"));
+    }
+    let total = source::length(&file);
+    open_with(&name, Box::new(file), Some(path), total, options)
+}
+
+/// Opens a trace from a stream: bytes in memory, a pipe.
+///
+/// `name` stands for the file in messages; its ending tells the units of the five-column formats.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_reader(
+    name: &str,
+    stream: Box<dyn Read + Send>,
+    options: &OpenOptions,
+) -> Result<Reader, TraceError> {
+    open_with(name, stream, None, None, options)
+}
+
+fn open_with(
+    name: &str,
+    raw: Box<dyn Read + Send>,
+    path: Option<&Path>,
+    total: Option<u64>,
+    options: &OpenOptions,
+) -> Result<Reader, TraceError> {
+    let reading = |e: &std::io::Error| TraceError::io(name, "cannot read the trace", e);
+    let source = source::open(raw).map_err(|e| reading(&e))?;
+    let mut input = Input::new(source.stream);
+    let peek = input.peek(PEEK_BYTES).map_err(|e| reading(&e))?;
+    if peek.is_empty() {
+        return Err(TraceError::file(name, "the trace is empty")
+            .hint("the file has no bytes; was it written or downloaded completely?"));
+    }
+    let format = match options.format {
+        Some(format) => format,
+        None => crate::detect::detect(peek, peek.len() < PEEK_BYTES, name).map_err(|fault| {
+            let mut error = TraceError::file(name, fault.message);
+            error.hint = fault.hint;
+            error
+        })?,
+    };
+    if !format.is_five_columns() && (options.time_unit.is_some() || options.address_unit.is_some())
+    {
+        return Err(TraceError::file(
+            name,
+            format!("a unit was given, but format '{format}' has its own"),
+        )
+        .hint("leave the unit out; it is for the five-column formats"));
+    }
+    let path = path.filter(|_| source.compression == Compression::None);
+    let event = options.event.unwrap_or_else(|| {
+        input
+            .peek(PEEK_BYTES)
+            .map_or(BlockEvent::Queue, |peek| event_of(format, peek))
+    });
+    let decoder = decoder(name, format, input, path, &source.count, event, options)?;
+    Ok(Reader::new(
+        Parts {
+            path: name.to_owned(),
+            format,
+            compression: source.compression,
+            decoder,
+            count: source.count,
+            total,
+        },
+        options,
+    ))
+}
+
+/// Opens several files as one trace, ordered by time: the files that `blktrace` wrote for each CPU, say.
+///
+/// Each file keeps the order of its own requests; among the files the earliest request comes first, of
+/// equal times that of the file named first. The times are those of the files, so they must come
+/// from one recording. Volumes are matched by name. One file is opened as by [`open`].
+///
+/// # Errors
+/// As [`open`], and if the files differ in format. A file without a request is fine if another has one.
+pub fn open_merged<P: AsRef<Path>>(
+    paths: &[P],
+    options: &OpenOptions,
+) -> Result<Reader, TraceError> {
+    let first = match paths {
+        [] => return Err(TraceError::file("", "no trace was named")),
+        [one] => return open(one, options),
+        [first, ..] => first.as_ref().display().to_string(),
+    };
+    let part_options = OpenOptions {
+        volume: None,
+        volume_name: None,
+        ..options.clone()
+    };
+    let mut parts: Vec<Reader> = Vec::with_capacity(paths.len());
+    let mut total = Some(0u64);
+    for path in paths {
+        let mut part = open(path, &part_options)?;
+        if let Some(before) = parts.first()
+            && before.format() != part.format()
+        {
+            return Err(TraceError::file(
+                part.path(),
+                format!(
+                    "this is format '{}', but '{}' is format '{}'",
+                    part.format(),
+                    before.path(),
+                    before.format()
+                ),
+            )
+            .hint("files read as one trace must have one format"));
+        }
+        part.become_part();
+        total = total.zip(part.bytes_total()).map(|(a, b)| a + b);
+        parts.push(part);
+    }
+    let format = parts[0].format();
+    let compression = parts[0].compression();
+    let count = Arc::new(AtomicU64::new(0));
+    Ok(Reader::new(
+        Parts {
+            path: format!("{first} and {} more", paths.len() - 1),
+            format,
+            compression,
+            decoder: Box::new(Merged::new(parts, Arc::clone(&count))),
+            count,
+            total,
+        },
+        options,
+    ))
+}
+
+/// The events that stand for requests in a trace of the block layer.
+fn event_of(format: Format, peek: &[u8]) -> BlockEvent {
+    let has = |event| match format {
+        Format::Blktrace => formats::blktrace::has_event(peek, event),
+        Format::Blkparse => formats::blkparse::has_event(peek, event),
+        _ => false,
+    };
+    if !has(BlockEvent::Queue) && has(BlockEvent::Issue) {
+        BlockEvent::Issue
+    } else {
+        BlockEvent::Queue
+    }
+}
+
+/// The decoder of a format.
+fn decoder(
+    name: &str,
+    format: Format,
+    input: Input,
+    path: Option<&Path>,
+    count: &Arc<AtomicU64>,
+    event: BlockEvent,
+    options: &OpenOptions,
+) -> Result<Box<dyn Decoder>, TraceError> {
+    #[cfg(not(feature = "parquet"))]
+    let _ = (path, count);
+    fn text<F: TextFormat + 'static>(input: Input, format: F) -> Box<dyn Decoder> {
+        Box::new(TextDecoder::new(input, format))
+    }
+    Ok(match format {
+        Format::Msr => text(input, formats::msr::Msr::default()),
+        Format::Spc => text(input, formats::spc::Spc),
+        Format::DiskSimAscii
+        | Format::DiskSimAsciiBytes
+        | Format::MicrosecondAscii
+        | Format::SsdSimAscii => text(
+            input,
+            formats::ascii::Ascii::new(format, options.time_unit, options.address_unit),
+        ),
+        Format::Blkparse => text(input, formats::blkparse::Blkparse::new(event)),
+        Format::FioIolog => text(input, formats::iolog::Iolog::default()),
+        Format::Alibaba => text(input, formats::alibaba::Alibaba),
+        Format::Tencent => text(input, formats::tencent::Tencent),
+        Format::Systor => text(input, formats::systor::Systor),
+        Format::DiskMon => text(input, formats::diskmon::DiskMon),
+        Format::Blkreplay => text(input, formats::blkreplay::Blkreplay::default()),
+        Format::Recorded => text(input, formats::recorded::Recorded),
+        Format::Pages => text(input, formats::pages::Pages::new(options.page_bytes)),
+        Format::HashText => text(input, formats::hash_text::HashText::default()),
+        Format::Blktrace => Box::new(formats::blktrace::Blktrace::new(input, event)),
+        Format::Vscsi => Box::new(
+            formats::vscsi::Vscsi::new(input).map_err(|stop| stopped(name, stop, None, None))?,
+        ),
+        #[cfg(feature = "parquet")]
+        Format::Parquet => Box::new(
+            formats::parquet::ParquetDecoder::new(input, path, Arc::clone(count))
+                .map_err(|stop| stopped(name, stop, None, None))?,
+        ),
+        #[cfg(not(feature = "parquet"))]
+        Format::Parquet => {
+            return Err(
+                TraceError::file(name, "this build cannot read Parquet").hint(
+                    "build with the feature 'parquet', or convert the trace with a build that has it",
+                ),
+            );
+        }
+    })
+}
