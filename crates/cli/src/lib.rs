@@ -27,7 +27,7 @@ pub mod report;
 mod table;
 mod traces;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -108,13 +108,18 @@ impl Cli {
 thread_local! {
     /// Whether a panic of this thread becomes an ordinary message.
     static GUARDED: Cell<bool> = const { Cell::new(false) };
+    /// Where the last guarded panic of this thread was.
+    static PANICKED_AT: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
 /// Panics inside a guarded run are told once, in the words of the command, not by the runtime.
 fn hide_guarded_panics() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
-        if !GUARDED.get() {
+        if GUARDED.get() {
+            let at = info.location().map(ToString::to_string).unwrap_or_default();
+            PANICKED_AT.with_borrow_mut(|place| *place = at);
+        } else {
             usual(info);
         }
     }));

@@ -4,6 +4,7 @@
 pub mod document;
 pub mod keys;
 mod load;
+pub use load::unknown_scheme;
 pub mod resolve;
 pub mod sizing;
 

@@ -156,7 +156,8 @@ pub fn guarded<T>(body: impl FnOnce() -> Result<T, RunError>) -> Result<T, Failu
         Err(payload) => {
             let text = payload.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no message");
-            Err(Failure::Bug(format!("the scheme panicked: {text}")))
+            let at = crate::PANICKED_AT.take();
+            Err(Failure::Bug(format!("the scheme panicked at {at}: {text}")))
         }
     }
 }

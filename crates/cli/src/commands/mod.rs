@@ -1,0 +1,13 @@
+//! What each command does: one file each.
+
+pub mod compare;
+pub mod completions;
+pub mod config;
+pub mod conform;
+pub mod parts;
+pub mod run;
+pub mod schemes;
+mod study;
+pub mod trace_convert;
+pub mod trace_generate;
+pub mod trace_info;

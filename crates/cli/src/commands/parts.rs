@@ -1,0 +1,37 @@
+//! `floatgate parts`.
+
+use floatgate_sim::part::{PARTS, Part};
+use serde_json::Value;
+
+use crate::args::JsonArgs;
+use crate::errors::Outcome;
+use crate::output;
+use crate::table::{Table, bytes, count, micros};
+
+/// Prints the flash parts.
+pub fn run(args: &JsonArgs) -> Outcome<()> {
+    if args.json {
+        let parts: Vec<Value> = PARTS.iter().map(|part| serde_json::to_value(part).unwrap_or_default()).collect();
+        return output::print_json(&parts.into());
+    }
+    let mut table = Table::new(&["<part", "page", "spare", "pages a block", "planes", "tR", "tPROG", "tBERS", "endurance", "<order", "<source"]);
+    PARTS.iter().for_each(|part| table.row(cells(part)));
+    output::print(&table.render())
+}
+
+fn cells(part: &Part) -> [String; 11] {
+    let us = |ns: u64| micros(ns as f64 / 1000.0);
+    [
+        part.name.into(),
+        bytes(part.page_bytes.into()),
+        bytes(part.oob_bytes.into()),
+        part.pages_per_block.to_string(),
+        part.planes.to_string(),
+        us(part.t_r_ns),
+        us(part.t_prog_ns),
+        us(part.t_bers_ns),
+        part.endurance.map_or_else(|| "-".into(), |n| count(n.into())),
+        part.program_order.into(),
+        part.source.into(),
+    ]
+}

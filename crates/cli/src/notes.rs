@@ -1,0 +1,97 @@
+//! Remarks on results that a reader should not have to find out: why nothing was collected, and whether
+//! the device kept up.
+
+use floatgate_sim::config::Arrivals;
+use serde_json::Value;
+
+use crate::config::resolve::Plan;
+use crate::table::{count, short};
+
+/// A number in a record, by its path as `time/elapsed_s`.
+pub fn number(record: &Value, path: &str) -> Option<f64> {
+    record.pointer(&format!("/{path}")).and_then(Value::as_f64)
+}
+
+/// A count in a record; 0 if it is not there.
+pub fn whole(record: &Value, path: &str) -> u64 {
+    record.pointer(&format!("/{path}")).and_then(Value::as_u64).unwrap_or(0)
+}
+
+/// The latest arrival of a run, seconds after the first.
+pub fn span_s(first_ns: u64, last_ns: u64, plan: &Plan) -> f64 {
+    last_ns.saturating_sub(first_ns) as f64 / 1e9 / plan.host.speed
+}
+
+/// The remarks on some records of one device and one trace.
+pub fn of(records: &[&Value], plan: &Plan, span_s: f64) -> Vec<String> {
+    let mut notes = Vec::new();
+    notes.extend(nothing_collected(records, plan));
+    notes.extend(fell_behind(records, plan, span_s));
+    notes.extend(not_settled(records));
+    notes
+}
+
+fn names(records: &[&Value]) -> String {
+    let names: Vec<&str> = records.iter().filter_map(|record| record["scheme"].as_str()).collect();
+    names.join(", ")
+}
+
+fn nothing_collected(records: &[&Value], plan: &Plan) -> Option<String> {
+    let none: Vec<&Value> = records
+        .iter()
+        .copied()
+        .filter(|r| whole(r, "derived/erases") == 0 && whole(r, "derived/copies") == 0)
+        .collect();
+    let first = none.first()?;
+    let written = whole(first, "counters/host/page_writes");
+    let device = &plan.device;
+    let pages = u64::from(device.dies) * u64::from(device.blocks) * u64::from(device.part.pages_per_block);
+    let full = plan.start == floatgate_core::Start::Full;
+    let erased = if full { pages - device.logical_pages } else { pages };
+    let why = if written == 0 {
+        "the trace writes nothing".to_string()
+    } else if written <= erased {
+        format!("the host wrote {} pages and {} were erased at the start", count(written), count(erased))
+    } else {
+        format!("the host wrote {} pages, and what they replaced went without copies", count(written))
+    };
+    Some(format!(
+        "no garbage collection happened in {}: {why}. A longer trace, a smaller device or --set run.ageing=overwrite:1 makes it happen.",
+        names(&none)
+    ))
+}
+
+/// A device that is still busy long after the last arrival did not keep up: its response times say how long
+/// the queue grew, not how fast the scheme is.
+fn fell_behind(records: &[&Value], plan: &Plan, span_s: f64) -> Option<String> {
+    if plan.host.arrivals == Arrivals::Closed || span_s <= 0.0 {
+        return None;
+    }
+    let late = |record: &Value| {
+        let elapsed_s = number(record, "time/elapsed_s")?;
+        let worst_s = number(record, "time/response/all/max_us").unwrap_or(0.0) / 1e6;
+        let backlog_s = (elapsed_s - span_s).max(worst_s);
+        (backlog_s > 0.1 * span_s).then_some(backlog_s)
+    };
+    let slow: Vec<&Value> = records.iter().copied().filter(|record| late(record).is_some()).collect();
+    let worst = slow.iter().filter_map(|record| late(record)).fold(0.0, f64::max);
+    (!slow.is_empty()).then(|| {
+        format!(
+            "{} did not keep up with the arrivals ({} s): requests waited up to {} s, so the response times measure the \
+             queue. More dies, --set host.speed=0.5, or a closed loop (--set host.arrivals=closed) compare the schemes below saturation.",
+            names(&slow),
+            short(span_s),
+            short(worst)
+        )
+    })
+}
+
+fn not_settled(records: &[&Value]) -> Option<String> {
+    let unsettled = |record: &&Value| {
+        record["ageing"].as_array().is_some_and(|steps| steps.iter().any(|step| step["settled"] == false))
+    };
+    let unsettled: Vec<&Value> = records.iter().copied().filter(unsettled).collect();
+    (!unsettled.is_empty()).then(|| {
+        format!("ageing step settle gave up in {}: write amplification still changed by 1 % a device write", names(&unsettled))
+    })
+}
