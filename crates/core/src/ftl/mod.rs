@@ -12,6 +12,8 @@ use crate::report::{Observation, SchemeCounters, Table, bits_for};
 pub mod bast;
 pub mod block;
 pub mod fast;
+pub mod gftl;
+pub mod kast;
 pub mod page;
 
 /// Why a configuration cannot run; raised before anything is simulated or written.
@@ -312,4 +314,6 @@ registry! {
     crate::Striped<block::Block>,
     crate::Striped<bast::Bast>,
     crate::Striped<fast::Fast>,
+    crate::Striped<kast::Kast>,
+    crate::Striped<gftl::Gftl>,
 }
