@@ -92,6 +92,9 @@ fn number_values(key: &str) -> Vec<&'static str> {
         "gc_d" => vec!["1", "5"],
         "log_blocks" => vec!["4", "6"],
         "map_blocks" => vec!["2", "3"],
+        "k" => vec!["1", "2", "64"],
+        "sw_log_blocks" => vec!["1", "3"],
+        "chunk_pages" => vec!["1", "3", "64"],
         _ => vec![],
     }
 }

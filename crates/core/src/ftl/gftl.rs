@@ -30,10 +30,14 @@ use std::collections::VecDeque;
 use crate::address::{Lpn, Pbn, Ppn};
 use crate::flash::{Cause, Flash, Oob, Role, Slot};
 use crate::ftl::{Ftl, Refusal, Run, Start};
-use crate::geometry::{Geometry, Space};
+use crate::geometry::{Geometry, PAGES_PER_BLOCK_MAX, Space};
 use crate::parts::pool::Pool;
 use crate::report::{Combine, Merges, Observation, SchemeCounters, Table};
 use crate::{choice, options};
+
+mod audit;
+#[cfg(test)]
+mod tests;
 
 choice! {
     /// When a logical block is queued for cleaning.
@@ -71,9 +75,32 @@ options! {
 
 /// Copies that take no longer than an erase on a part of those times: the default of `chunk_pages`. Who knows
 /// the part sets the option to it; without a part the times of `ssdsim` (20, 200, 1500 us) stand in.
+///
+/// Never more than a block can have pages: further copies would not fit a job anyway.
 pub fn default_chunk_pages(t_r_ns: u64, t_prog_ns: u64, t_bers_ns: u64) -> u32 {
     let copy_ns = t_r_ns.saturating_add(t_prog_ns).max(1);
-    u32::try_from(t_bers_ns / copy_ns).map_or(u32::MAX, |copies| copies.max(1))
+    (t_bers_ns / copy_ns).clamp(1, u64::from(PAGES_PER_BLOCK_MAX)) as u32
+}
+
+/// Buffer blocks of an instance with which no step is ever forced, for `logical_blocks` of `pages_per_block` pages;
+/// `None` for blocks of one page, whose every step would have to be an erase.
+///
+/// Why: the queue is a round, in which every logical block gets one job, of as many steps as it has chunks, plus
+/// one to erase the old primary and one for the scan. Since a logical block may be queued again behind the others,
+/// a page leaves the buffer within one job more than there are logical blocks. Meanwhile each page written adds at
+/// most one page to the buffer and does one step, and of every `P` steps one erases a buffer block. Parts of blocks
+/// at both ends, and one that waits for its erase, make three more.
+pub fn buffer_for_guarantee(
+    logical_blocks: u32,
+    pages_per_block: u32,
+    chunk_pages: u32,
+    lookup: Lookup,
+) -> Option<u64> {
+    let job_steps =
+        pages_per_block.div_ceil(chunk_pages.max(1)) + 1 + u32::from(lookup == Lookup::Oob);
+    let steps = (u64::from(logical_blocks) + 1) * u64::from(job_steps);
+    let useful = pages_per_block.checked_sub(1).filter(|&pages| pages > 0)?;
+    Some(steps.div_ceil(u64::from(useful)) + 3)
 }
 
 /// What a block is at present.
@@ -485,103 +512,6 @@ impl Gftl {
         self.pool.give(pbn);
         Ok(())
     }
-
-    // ---- checks -----------------------------------------------------------------------------------
-
-    /// Every live page lies where its kind of block may hold it, and nowhere else. Returns their number
-    /// and the valid pages by block.
-    fn audit_pages<F: Flash>(&self, flash: &F) -> Result<(u64, Vec<u32>), String> {
-        let geometry = &self.space.geometry;
-        let mut valid = vec![0; self.blocks.len()];
-        let mut taken = vec![false; self.blocks.len() * self.pages() as usize];
-        let mut live = 0;
-        let places = self.newest.iter().enumerate();
-        for (lpn, &at) in places.filter(|(_, at)| at.is_some()) {
-            let (block, position) = geometry.split(at);
-            let (b, i) = (self.logical_of(Lpn(lpn as u32)), self.in_die(block));
-            let of_job = self
-                .job
-                .filter(|job| job.logical == b)
-                .map_or(Pbn::NONE, |job| job.fresh);
-            let buffered = self.in_buffer(at);
-            if !buffered && block != self.primary[b as usize] && block != of_job {
-                return Err(format!("live page {lpn} lies in block {}", block.0));
-            }
-            if buffered && !self.is_queued[b as usize] && !self.is_job(b) {
-                return Err(format!(
-                    "page {lpn} waits in the buffer, but logical block {b} is not queued"
-                ));
-            }
-            let place = &mut taken[i * self.pages() as usize + position as usize];
-            if !flash.is_programmed(at) || std::mem::replace(place, true) {
-                return Err(format!(
-                    "live page {lpn} is not alone or erased at {}",
-                    at.0
-                ));
-            }
-            valid[i] += 1;
-            live += 1;
-        }
-        Ok((live, valid))
-    }
-
-    fn audit_buffer<F: Flash>(&self, flash: &F, valid: &[u32]) -> Result<u32, String> {
-        let mut buffer = 0;
-        let mut doomed = 0;
-        let first = self.space.geometry.pbn(self.space.first_die, 0).0;
-        for (i, block) in self.blocks.iter().enumerate() {
-            let pbn = Pbn(first + i as u32);
-            let full = flash.written(pbn) == self.pages();
-            let holds = match block.kind {
-                Kind::Plain => block.valid == 0,
-                Kind::Active => !full && self.active == Some(pbn) && block.valid == valid[i],
-                Kind::Closed => full && block.valid == valid[i] && block.valid > 0,
-                Kind::Dying => full && valid[i] == 0 && block.valid == 0,
-                Kind::Replaced | Kind::Dropped => valid[i] == 0,
-            };
-            if !holds {
-                return Err(format!(
-                    "block {i} is {block:?}, has {} valid pages",
-                    valid[i]
-                ));
-            }
-            buffer += u32::from(matches!(
-                block.kind,
-                Kind::Active | Kind::Closed | Kind::Dying
-            ));
-            let listed = self.erase_list.iter().filter(|&&b| b == pbn).count();
-            let dies = matches!(block.kind, Kind::Dying | Kind::Replaced | Kind::Dropped);
-            if listed != usize::from(dies) {
-                return Err(format!(
-                    "block {i} is {block:?}, {listed} times to be erased"
-                ));
-            }
-            doomed += u32::from(dies && block.kind != Kind::Dying);
-        }
-        if buffer != self.buffer_blocks || buffer > self.buffer_limit {
-            return Err(format!(
-                "{buffer} buffer blocks, counted {}, limit {}",
-                self.buffer_blocks, self.buffer_limit
-            ));
-        }
-        Ok(buffer + doomed)
-    }
-
-    fn audit_queue<F: Flash>(&self, flash: &F) -> Result<(), String> {
-        let flags = self.is_queued.iter().filter(|&&q| q).count();
-        let mut queued = self.queue.iter();
-        if flags != self.queue.len() || !queued.all(|&b| self.is_queued[b as usize]) {
-            return Err(format!("queue {:?} and {flags} flags", self.queue));
-        }
-        let Some(job) = self.job else { return Ok(()) };
-        if self.is_queued[job.logical as usize] || job.pos >= self.pages() {
-            return Err(format!("{job:?} is queued or over"));
-        }
-        if job.fresh.is_some() && flash.written(job.fresh) != job.copies {
-            return Err(format!("{job:?}: {} pages", flash.written(job.fresh)));
-        }
-        Ok(())
-    }
 }
 
 impl Ftl for Gftl {
@@ -739,21 +669,6 @@ impl Ftl for Gftl {
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
-        let (live, valid) = self.audit_pages(flash)?;
-        let buffer_and_doomed = self.audit_buffer(flash, &valid)?;
-        self.audit_queue(flash)?;
-        let primaries = self.primary.iter().filter(|b| b.is_some()).count() as u32;
-        let fresh = u32::from(self.job.is_some_and(|job| job.fresh.is_some()));
-        let sum = primaries + fresh + buffer_and_doomed + self.pool.len();
-        if sum != self.space.blocks() {
-            return Err(format!(
-                "{primaries} primaries + {fresh} of the job + {buffer_and_doomed} of buffer and erase list + {} free blocks are not all",
-                self.pool.len()
-            ));
-        }
-        if !self.pool.iter().all(|block| flash.written(block) == 0) {
-            return Err("a block in the free list is not erased".into());
-        }
-        Ok(live)
+        self.check(flash)
     }
 }

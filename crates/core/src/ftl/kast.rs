@@ -506,3 +506,6 @@ impl Ftl for Kast {
         Ok(live)
     }
 }
+
+#[cfg(test)]
+mod tests;
