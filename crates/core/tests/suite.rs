@@ -109,6 +109,9 @@ fn number_values(key: &str) -> Vec<&'static str> {
         "log_blocks" => vec!["4", "6"],
         "merge_per_write" => vec!["1", "3"],
         "map_blocks" => vec!["2", "3"],
+        "k" => vec!["1", "2", "64"],
+        "sw_log_blocks" => vec!["1", "3"],
+        "chunk_pages" => vec!["1", "3", "64"],
         _ => vec![],
     }
 }

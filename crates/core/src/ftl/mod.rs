@@ -14,6 +14,8 @@ pub mod block;
 pub mod fast;
 pub mod faster;
 pub mod fmax;
+pub mod gftl;
+pub mod kast;
 pub mod page;
 
 /// Why a configuration cannot run; raised before anything is simulated or written.
@@ -331,4 +333,6 @@ registry! {
     crate::Striped<fmax::Fmax>,
     crate::Striped<fast::Fast>,
     crate::Striped<faster::Faster>,
+    crate::Striped<kast::Kast>,
+    crate::Striped<gftl::Gftl>,
 }

@@ -1,5 +1,6 @@
 //! What several schemes share, each once.
 
+pub mod association;
 pub mod hybrid;
 pub mod kinds;
 pub mod lists;
