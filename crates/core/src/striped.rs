@@ -3,7 +3,7 @@
 
 use crate::address::Lpn;
 use crate::flash::Flash;
-use crate::ftl::{Ftl, Refusal, Run, Start};
+use crate::ftl::{Ftl, NoRecovery, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::report::{Observation, SchemeCounters, Table, combine_all};
 
@@ -72,6 +72,19 @@ impl<S: Ftl> Ftl for Striped<S> {
         let geometry = space.geometry.clone();
         let dies = (0..geometry.dies)
             .map(|die| S::format(&Space::one_die(&geometry, die), options, start, flash))
+            .collect::<Result<_, _>>()?;
+        Ok(Self { dies, geometry })
+    }
+
+    /// Instance by instance: each reads and writes only its own die.
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &Self::Options,
+        flash: &mut F,
+    ) -> Result<Self, NoRecovery<F::Error>> {
+        let geometry = space.geometry.clone();
+        let dies = (0..geometry.dies)
+            .map(|die| S::recover(&Space::one_die(&geometry, die), options, flash))
             .collect::<Result<_, _>>()?;
         Ok(Self { dies, geometry })
     }

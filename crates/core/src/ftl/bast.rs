@@ -22,7 +22,7 @@
 
 use crate::address::Lpn;
 use crate::flash::{Flash, Role, Slot};
-use crate::ftl::{Ftl, Refusal, Run, Start};
+use crate::ftl::{Ftl, NoRecovery, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::parts::hybrid::{Hybrid, HybridPlan, Log};
 use crate::report::{SchemeCounters, Table};
@@ -64,6 +64,26 @@ pub struct Bast {
 }
 
 impl Bast {
+    fn plan(space: &Space, options: &BastOptions) -> Result<HybridPlan, Refusal> {
+        let log_blocks = super::log_budget(space, options.log_blocks, 1)?;
+        Ok(HybridPlan {
+            log_blocks,
+            log_slots: log_blocks,
+            reserve: 1,
+            map_blocks: options.map_blocks,
+            map_entries_per_page: options.map_entries_per_page,
+            lists: 1,
+        })
+    }
+
+    fn new(h: Hybrid, plan: &HybridPlan, options: &BastOptions) -> Self {
+        Self {
+            h,
+            log_blocks: plan.log_blocks,
+            victim: options.victim,
+        }
+    }
+
     fn write_page<F: Flash>(
         &mut self,
         flash: &mut F,
@@ -136,21 +156,28 @@ impl Ftl for Bast {
         start: Start,
         flash: &mut F,
     ) -> Result<Self, Refusal> {
-        let log_blocks = super::log_budget(space, options.log_blocks, 1)?;
-        let plan = HybridPlan {
-            log_blocks,
-            log_slots: log_blocks,
-            reserve: 1,
-            map_blocks: options.map_blocks,
-            map_entries_per_page: options.map_entries_per_page,
-            lists: 1,
-        };
+        let plan = Self::plan(space, options)?;
         let h = Hybrid::format(space, &plan, start, (), flash)?;
-        Ok(Self {
-            h,
-            log_blocks,
-            victim: options.victim,
-        })
+        Ok(Self::new(h, &plan, options))
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &BastOptions,
+        flash: &mut F,
+    ) -> Result<Self, NoRecovery<F::Error>> {
+        let plan = Self::plan(space, options)?;
+        let (mut h, mut logs) = Hybrid::recover(space, &plan, (), flash)?;
+        if options.victim == Victim::Lru {
+            logs.sort_unstable_by_key(|found| found.last);
+        }
+        for found in logs {
+            match h.adopt(found.log) {
+                Some(_) => h.lists.push_back(LOGS, found.log.0),
+                None => h.give_up(flash, found.log).map_err(NoRecovery::Flash)?,
+            }
+        }
+        Ok(Self::new(h, &plan, options))
     }
 
     fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {

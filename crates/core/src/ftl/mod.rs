@@ -45,6 +45,32 @@ impl std::fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
+/// Why a device cannot be brought back after a power cut.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NoRecovery<E> {
+    /// The configuration does not fit, as [`Ftl::format`] would say.
+    Refused(Refusal),
+    /// The flash failed: another power cut, or a chip that is worn out. It may be tried again.
+    Flash(E),
+}
+
+impl<E> From<Refusal> for NoRecovery<E> {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl<E: std::fmt::Debug> std::fmt::Display for NoRecovery<E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Refused(refusal) => refusal.fmt(f),
+            Self::Flash(error) => write!(f, "the flash failed during recovery: {error:?}"),
+        }
+    }
+}
+
+impl<E: std::fmt::Debug> std::error::Error for NoRecovery<E> {}
+
 /// The state in which a device begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Start {
@@ -154,6 +180,19 @@ pub trait Ftl: Sized + Send + 'static {
         start: Start,
         flash: &mut F,
     ) -> Result<Self, Refusal>;
+
+    /// Makes the scheme's tables again from what a flash holds after a power cut at any point, and brings the
+    /// device back to its budgets. Everything acknowledged is there; a page of a write that was cut has its
+    /// old or its new content; a trimmed page reads as something it once held, or as zeroes. A cut during the
+    /// recovery itself is as good as any other.
+    ///
+    /// # Errors
+    /// The refusal of [`Ftl::format`], or an error of the flash.
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &Self::Options,
+        flash: &mut F,
+    ) -> Result<Self, NoRecovery<F::Error>>;
 
     /// Writes the pages of a run.
     ///

@@ -21,7 +21,7 @@
 //! programs, not time.
 
 use crate::flash::Flash;
-use crate::ftl::{Ftl, Refusal, Run, Start};
+use crate::ftl::{Ftl, NoRecovery, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::parts::page_store::{PageOptions, PageStore};
 use crate::report::{SchemeCounters, Table, bits_for};
@@ -56,6 +56,16 @@ impl Ftl for Page {
     ) -> Result<Self, Refusal> {
         Ok(Self {
             store: PageStore::format(space, options, start, flash)?,
+        })
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &PageOptions,
+        flash: &mut F,
+    ) -> Result<Self, NoRecovery<F::Error>> {
+        Ok(Self {
+            store: PageStore::recover(space, options, flash)?,
         })
     }
 

@@ -39,6 +39,26 @@ impl Associations {
         }
     }
 
+    /// The same with another bound, which no log block is above. Every log block counts as touched.
+    ///
+    /// # Panics
+    /// If one is.
+    #[must_use]
+    pub fn bounded(&self, bound: u32) -> Self {
+        let logs = self.degree.len() as u32;
+        let mut bounded = Self::new(logs, bound);
+        for log in (0..logs).map(Log) {
+            for (i, (l, valid)) in self.of(log).enumerate() {
+                assert!(i < bounded.bound, "a log block is above the bound");
+                let at = log.index() * bounded.bound + i;
+                (bounded.blocks[at], bounded.valid[at]) = (l, valid);
+            }
+            bounded.degree[log.index()] = self.degree(log);
+            bounded.touch(log);
+        }
+        bounded
+    }
+
     /// Distinct logical blocks with a valid page in `log`.
     #[inline(always)]
     pub fn degree(&self, log: Log) -> u32 {

@@ -7,5 +7,6 @@ pub mod lists;
 pub mod map_area;
 pub mod page_store;
 pub mod pool;
+pub mod scan;
 pub mod tournament;
 pub mod victims;
