@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::address::Lpn;
 use crate::cut::{Change, CutFlash, Tear};
-use crate::ftl::{Ftl, Run, Start, Visitor, visit};
+use crate::ftl::{Ftl, NoRecovery, Run, Start, Visitor, visit};
 use crate::geometry::{Geometry, ProgramOrder, Space};
 use crate::options::Options;
 use crate::ram::RamFlash;
@@ -68,6 +68,11 @@ impl std::fmt::Display for Cuts {
 }
 
 impl Cuts {
+    fn torn(&self) -> usize {
+        let torn = |(_, tear): &&(u64, Tear)| *tear != Tear::Clean;
+        self.0.iter().filter(torn).count()
+    }
+
     fn then(&self, at: u64, tear: Tear) -> Self {
         let mut cuts = self.0.clone();
         cuts.push((at, tear));
@@ -185,7 +190,31 @@ struct Torture<'a, S: Ftl> {
     shadow: Vec<Page>,
     /// The one chain of cuts to try, if not all.
     only: Option<Cuts>,
-    tried: u64,
+    tally: Tally,
+}
+
+/// What a run of cuts comes to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Cut points tried.
+    pub tried: u64,
+    /// Of these, those after which the scheme refused to come up: the recovery itself was torn, and a device
+    /// without a spare block had no erased page left. Nothing else refuses.
+    pub refused: u64,
+}
+
+impl std::ops::AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.tried += other.tried;
+        self.refused += other.refused;
+    }
+}
+
+/// How a check ended, if not with a failure.
+#[derive(PartialEq)]
+enum Outcome {
+    Kept,
+    Refused,
 }
 
 impl<S: Ftl> Torture<'_, S> {
@@ -297,9 +326,14 @@ impl<S: Ftl> Torture<'_, S> {
         }
         let mut ram = ram.clone();
         cuts.0[depth - 1].1.apply(&mut ram, change);
-        self.tried += 1;
-        self.check(ram.clone(), cuts, request)
+        self.tally.tried += 1;
+        let outcome = self
+            .check(ram.clone(), cuts, request)
             .map_err(|error| format!("{error}\n  replay: {} {} {cuts}", S::KEY, self.case))?;
+        if outcome == Outcome::Refused {
+            self.tally.refused += 1;
+            return Ok(());
+        }
         let one_in = match depth {
             1 => self.effort.recovery_one_in,
             2 => self.effort.third_one_in,
@@ -307,7 +341,7 @@ impl<S: Ftl> Torture<'_, S> {
         };
         let wanted = match &self.only {
             Some(only) => only.0.len() > depth,
-            None => one_in < u64::MAX && self.tried % one_in.max(1) == 0,
+            None => one_in < u64::MAX && self.tally.tried % one_in.max(1) == 0,
         };
         if !wanted {
             return Ok(());
@@ -330,9 +364,14 @@ impl<S: Ftl> Torture<'_, S> {
     }
 
     /// Recovers a device that was cut in `request`, checks the contract, and goes on.
-    fn check(&self, ram: RamFlash, cuts: &Cuts, request: &Request) -> Result<(), String> {
+    fn check(&self, ram: RamFlash, cuts: &Cuts, request: &Request) -> Result<Outcome, String> {
         let mut flash = CutFlash::new(ram);
-        let mut ftl = self.recover(&mut flash)?;
+        let recovered = catch(|| S::recover(&self.space, &self.options, &mut flash))?;
+        let mut ftl = match recovered {
+            Ok(ftl) => ftl,
+            Err(NoRecovery::Refused(_)) if cuts.torn() > 1 => return Ok(Outcome::Refused),
+            Err(error) => return Err(format!("no recovery: {error}")),
+        };
         let mut found = self.read_back(&mut ftl, &mut flash)?;
         self.compare(request, &found)?;
         let mut rng = SplitMix64::new(self.case.seed ^ cuts.0[0].0.wrapping_mul(0x9E37_79B9));
@@ -354,7 +393,7 @@ impl<S: Ftl> Torture<'_, S> {
                 "after the recovery and {} requests page {lpn} reads version {}, not {}",
                 self.effort.requests_after, again[lpn], found[lpn]
             )),
-            None => Ok(()),
+            None => Ok(Outcome::Kept),
         }
     }
 
@@ -412,7 +451,7 @@ fn catch<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     })
 }
 
-fn torture<S: Ftl>(case: &Case, effort: &Effort, only: Option<Cuts>) -> Result<u64, String> {
+fn torture<S: Ftl>(case: &Case, effort: &Effort, only: Option<Cuts>) -> Result<Tally, String> {
     let geometry = Geometry::new(
         case.dies,
         case.blocks,
@@ -435,19 +474,19 @@ fn torture<S: Ftl>(case: &Case, effort: &Effort, only: Option<Cuts>) -> Result<u
         options: options.map_err(|refusal| format!("refused: {refusal}"))?,
         shadow: vec![page; case.logical_pages as usize],
         only,
-        tried: 0,
+        tally: Tally::default(),
     };
     torture
         .run()
         .map_err(|error| format!("{}: {error}\n  case: {case}", S::KEY))?;
-    Ok(torture.tried)
+    Ok(torture.tally)
 }
 
 /// Cuts one case everywhere. Returns the cut points tried.
 ///
 /// # Errors
 /// What was lost, and a line that [`replay`] takes.
-pub fn cut_everywhere<S: Ftl>(case: &Case, effort: &Effort) -> Result<u64, String> {
+pub fn cut_everywhere<S: Ftl>(case: &Case, effort: &Effort) -> Result<Tally, String> {
     torture::<S>(case, effort, None)
 }
 
@@ -455,7 +494,7 @@ pub fn cut_everywhere<S: Ftl>(case: &Case, effort: &Effort) -> Result<u64, Strin
 ///
 /// # Errors
 /// What is still lost, or what cannot be read in the line.
-pub fn replay(line: &str) -> Result<u64, String> {
+pub fn replay(line: &str) -> Result<Tally, String> {
     let (scheme, rest) = line.trim().split_once(' ').ok_or("a scheme, a case, cuts")?;
     let (cuts, words): (Vec<&str>, Vec<&str>) = rest
         .split_whitespace()
@@ -468,7 +507,7 @@ pub fn replay(line: &str) -> Result<u64, String> {
     let cuts = Cuts(cuts.ok_or("a cut is cut=NUMBER:clean or cut=NUMBER:tornSEED")?);
     struct Replay(Case, Cuts);
     impl Visitor for Replay {
-        type Output = Result<u64, String>;
+        type Output = Result<Tally, String>;
         fn visit<S: Ftl>(self) -> Self::Output {
             torture::<S>(&self.0, &Effort::default(), Some(self.1))
         }
@@ -559,13 +598,13 @@ pub fn random_cuts<S: Ftl>(
     cut_points: u64,
     effort: &Effort,
     mut is_over: impl FnMut() -> bool,
-) -> Result<u64, String> {
+) -> Result<Tally, String> {
     let mut rng = SplitMix64::new(seed);
-    let mut tried = 0;
-    while tried < cut_points && !is_over() {
+    let mut tally = Tally::default();
+    while tally.tried < cut_points && !is_over() {
         let requests = 10 + rng.below(50) as u32;
         let case = random_case::<S>(&mut rng, requests);
-        tried += cut_everywhere::<S>(&case, effort)?;
+        tally += cut_everywhere::<S>(&case, effort)?;
     }
-    Ok(tried)
+    Ok(tally)
 }

@@ -2,12 +2,12 @@
 
 use floatgate_core::Ftl;
 use floatgate_core::ftl::{Visitor, all, visit};
-use floatgate_core::torture::{Effort, random_cuts};
+use floatgate_core::torture::{Effort, Tally, random_cuts};
 
 struct Cuts(u64);
 
 impl Visitor for Cuts {
-    type Output = Result<u64, String>;
+    type Output = Result<Tally, String>;
     fn visit<S: Ftl>(self) -> Self::Output {
         random_cuts::<S>(1, self.0, &Effort::default(), || false)
     }
@@ -28,9 +28,13 @@ fn nothing_acknowledged_is_lost() {
     let mut failures = Vec::new();
     for (scheme, outcome) in schemes.iter().zip(outcomes) {
         match outcome.expect("it is registered") {
-            Ok(tried) => {
-                println!("{:<12} {tried:>8} cut points", scheme.key);
-                total += tried;
+            Ok(tally) => {
+                println!("{:<12} {:>8} cut points", scheme.key, tally.tried);
+                total += tally.tried;
+                // GFTL's reserve of one block is too little for writes torn in a row (see its text).
+                if tally.refused > 0 && scheme.key != "gftl" {
+                    failures.push(format!("{} came not up {} times", scheme.key, tally.refused));
+                }
             }
             Err(failure) => failures.push(failure),
         }

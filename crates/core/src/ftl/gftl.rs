@@ -145,6 +145,8 @@ struct Job {
     /// The block that takes the copies, or `NONE` before the first.
     fresh: Pbn,
     copies: u32,
+    /// No page before this one, from `pos` on, lies in the primary.
+    next_in_primary: u32,
 }
 
 /// Counters since the last reset.
@@ -453,6 +455,7 @@ impl Gftl {
                 pos: 0,
                 fresh: Pbn::NONE,
                 copies: 0,
+                next_in_primary: 0,
             });
             let primary = self.primary[b as usize];
             if self.lookup == Lookup::Oob && primary.is_some() {
@@ -494,7 +497,12 @@ impl Gftl {
                     job.fresh = self.pool.take();
                 }
                 let to = self.space.geometry.ppn(job.fresh, job.copies);
-                let oob = self.oob_of_copy(lpn, from, Role::Data);
+                let is_last = self.is_last_in_primary(&mut job);
+                let oob = Oob {
+                    lpn: self.space.device_lpn(lpn),
+                    role: Role::Data,
+                    tag: recovery::copy_tag(from, is_last),
+                };
                 flash.copy(from, to, oob, Cause::Gc, F::Token::default())?;
                 self.move_newest(lpn, to);
                 copies += 1;
@@ -510,13 +518,19 @@ impl Gftl {
         Ok(())
     }
 
-    /// The OOB of a copied page names its source: a copy whose source still stands can be given up.
-    fn oob_of_copy(&self, lpn: Lpn, from: Ppn, role: Role) -> Oob {
-        Oob {
-            lpn: self.space.device_lpn(lpn),
-            role,
-            tag: from.0 + 1,
-        }
+    /// Whether the copy of the page at `pos` leaves no valid page in the old primary. None ever comes there while
+    /// the job runs, so the search goes on from where it ended.
+    fn is_last_in_primary(&self, job: &mut Job) -> bool {
+        let old = self.primary[job.logical as usize];
+        let first = job.logical * self.pages();
+        let lies_there = |&o: &u32| {
+            let at = self.newest[(first + o) as usize];
+            at.is_some() && self.space.geometry.block_of(at) == old
+        };
+        let from = job.next_in_primary.max(job.pos + 1);
+        let next = (from..self.pages()).find(lies_there);
+        job.next_in_primary = next.unwrap_or(self.pages());
+        next.is_none()
     }
 
     fn finish(&mut self, job: Job) {

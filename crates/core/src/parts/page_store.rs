@@ -169,11 +169,14 @@ impl PageStore {
             let valid = in_use.map(|(_, found)| found.valid).sum();
             self.add_die(free.into_iter(), valid);
         }
-        self.take_blocks(&scan, newest);
+        self.take_blocks(space, &scan, &newest);
         self.relieve_dies(flash)
     }
 
-    fn take_blocks(&mut self, scan: &Scan, newest: Newest) {
+    fn take_blocks(&mut self, space: &Space, scan: &Scan, newest: &Newest) {
+        for (local, &at) in newest.place.iter().enumerate() {
+            self.map[space.device_lpn(Lpn(local as u32)).index()] = at;
+        }
         let mut in_use: Vec<_> = scan.blocks().filter(|(_, found)| found.valid > 0).collect();
         in_use.sort_unstable_by_key(|(_, found)| found.first);
         for (block, found) in in_use {
@@ -181,16 +184,16 @@ impl PageStore {
             let positions = self.geometry.first_page(block).index();
             // A page that cannot be read is nobody's newest, whatever number stands for it.
             self.page_at[positions..positions + self.geometry.pages_per_block as usize].fill(Lpn(0));
-            for (position, lpn, read) in scan.pages_of(block) {
+            for (position, _, read) in scan.pages_of(block) {
+                let lpn = read.oob.lpn;
                 self.page_at[positions + position as usize] = lpn;
-                if newest.place[lpn.index()] == self.geometry.ppn(block, position) {
+                if self.map[lpn.index()] == self.geometry.ppn(block, position) {
                     self.victims.gained(block, read.sequence);
                 }
             }
             self.victims.filled(block);
             self.clock = self.clock.max(found.last);
         }
-        self.map = newest.place;
     }
 
     /// Trimmed pages that came back can fill a die above the limit of round-robin placement: moves pages to

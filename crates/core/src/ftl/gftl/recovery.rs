@@ -5,15 +5,36 @@
 //! every newest page in it has its source still standing, which the tag of a copy names. Otherwise the job is
 //! brought to its end.
 //!
+//! A job that has ended leaves an old primary that waits for its erase, or is half erased. It is void, even if
+//! trimmed pages in it look alive: a copy says when it was the last one out of the old primary, and only
+//! a primary has pages that the host wrote.
+//!
 //! All blocks found half full are sealed. The exception is the new block of a job that was cut when no block
 //! is erased: it is the younger of two blocks of its logical block, so it was not being erased.
 
 use super::{Block, Gftl, Kind};
 use crate::address::{Lpn, Pbn, Ppn};
-use crate::flash::{Cause, Flash, Role};
+use crate::flash::{Cause, Flash, Oob, Role};
 use crate::ftl::{NoRecovery, Refusal};
 use crate::parts::pool::Pool;
 use crate::parts::scan::{Depth, Rules, Scan};
+
+/// In the tag of a copy: nothing that counts is left in the older blocks of the logical block.
+const LAST: u32 = 1;
+/// Stands for a source that does not fit the tag.
+const UNKNOWN: u32 = u32::MAX >> 1;
+
+/// The tag of a copied page: where its source stands, and whether the older blocks are empty after it. The tag of
+/// a page that the host wrote is 0.
+pub(super) fn copy_tag(source: Ppn, is_last: bool) -> u32 {
+    let source = source.0.saturating_add(1).min(UNKNOWN);
+    source << 1 | if is_last { LAST } else { 0 }
+}
+
+fn source_of(tag: u32) -> Option<Ppn> {
+    let source = tag >> 1;
+    (source != 0 && source != UNKNOWN).then(|| Ppn(source - 1))
+}
 
 impl Gftl {
     pub(super) fn scan_device<F: Flash>(
@@ -22,6 +43,7 @@ impl Gftl {
     ) -> Result<(), NoRecovery<F::Error>> {
         let mut scan =
             Scan::read(&self.space, 0, Depth::Whole, flash).map_err(NoRecovery::Flash)?;
+        self.void_old_primaries(&mut scan);
         let mut newest = scan.newest(Rules::Plain);
         while let Some(block) = self.redundant_job_block(&scan, &newest.place) {
             scan.set_void(block);
@@ -36,6 +58,28 @@ impl Gftl {
         }
         self.queue_buffered(&newest.sequence);
         Ok(())
+    }
+
+    /// Of several data blocks of a logical block all but the youngest, if its job has ended.
+    fn void_old_primaries(&self, scan: &mut Scan) {
+        let mut data = vec![Vec::new(); self.primary.len()];
+        for (block, found) in scan.blocks() {
+            let first = scan.pages_of(block).next();
+            if let Some((_, lpn, _)) = first.filter(|_| found.role == Role::Data) {
+                data[self.logical_of(lpn) as usize].push(block);
+            }
+        }
+        for mut blocks in data {
+            blocks.sort_unstable_by_key(|&block| scan.found(block).first);
+            let has_ended = |&block: &Pbn| {
+                let mut tags = scan.pages_of(block).map(|(.., read)| read.oob.tag);
+                tags.any(|tag| tag == 0 || tag & LAST != 0)
+            };
+            let youngest = blocks.iter().rposition(has_ended).unwrap_or(0);
+            for &old in &blocks[..youngest] {
+                scan.set_void(old);
+            }
+        }
     }
 
     /// The logical block of a block in use that holds pages of a single one: a primary, or a job's new block.
@@ -62,8 +106,7 @@ impl Gftl {
         }
         let has_source = |block, (position, lpn, read): (u32, Lpn, crate::flash::OobRead)| {
             let is_newest = place[lpn.index()] == self.space.geometry.ppn(block, position);
-            let source = read.oob.tag.checked_sub(1);
-            let source = source.and_then(|ppn| scan.page_at(Ppn(ppn)));
+            let source = source_of(read.oob.tag).and_then(|ppn| scan.page_at(ppn));
             !is_newest
                 || source.is_some_and(|(page, older)| page == lpn && older.sequence < read.sequence)
         };
@@ -116,22 +159,28 @@ impl Gftl {
         let target = if is_new { self.pool.take() } else { cut };
         self.primary[b as usize] = target;
         let pages = b * self.pages()..(b + 1) * self.pages();
-        for lpn in pages.map(Lpn) {
+        // Pages in the buffer may stay there if the job's own block has no room to spare.
+        let moves = |lpn: &Lpn| {
             let from = self.newest[lpn.index()];
-            if from.is_none() || self.space.geometry.block_of(from) == target {
-                continue;
-            }
-            // Pages in the buffer may stay there if the job's own block has no room to spare.
-            if !is_new && self.in_buffer(from) {
-                continue;
-            }
+            from.is_some()
+                && self.space.geometry.block_of(from) != target
+                && (is_new || !self.in_buffer(from))
+        };
+        let moved: Vec<Lpn> = pages.map(Lpn).filter(moves).collect();
+        let last = moved.last().copied();
+        for lpn in moved {
+            let from = self.newest[lpn.index()];
             let (to, role) = if flash.written(target) < self.pages() {
                 let position = flash.written(target);
                 (self.space.geometry.ppn(target, position), Role::Data)
             } else {
                 (self.room_in_buffer(scan, flash)?, Role::Log)
             };
-            let oob = self.oob_of_copy(lpn, from, role);
+            let oob = Oob {
+                lpn: self.space.device_lpn(lpn),
+                role,
+                tag: copy_tag(from, Some(lpn) == last),
+            };
             flash
                 .copy(from, to, oob, Cause::Gc, F::Token::default())
                 .map_err(NoRecovery::Flash)?;
