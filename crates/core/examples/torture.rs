@@ -100,9 +100,19 @@ fn main() -> ExitCode {
     let (tallies, held) = torture(&given);
     let mut all = Tally::default();
     for (key, tally) in given.schemes.iter().zip(tallies) {
-        println!("{key:<14} {:>12} cut points, {} without an erased page left", tally.tried, tally.refused);
+        println!(
+            "{key:<14} {:>12} cut points, {} without an erased page left",
+            tally.tried, tally.refused
+        );
         all += tally;
     }
-    println!("{:<14} {:>12} cut points, first seed {}", "all", all.tried, given.seed);
-    if held { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    println!(
+        "{:<14} {:>12} cut points, first seed {}",
+        "all", all.tried, given.seed
+    );
+    if held {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }

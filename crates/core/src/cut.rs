@@ -96,7 +96,11 @@ impl CutFlash {
     }
 
     fn alive(&self) -> Result<(), PowerCut> {
-        if self.cut.is_some() { Err(PowerCut) } else { Ok(()) }
+        if self.cut.is_some() {
+            Err(PowerCut)
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -139,13 +143,7 @@ impl Flash for CutFlash {
         self.ram.host_unwritten(slot, after);
     }
 
-    fn host_program(
-        &mut self,
-        slot: Slot,
-        to: Ppn,
-        oob: Oob,
-        after: (),
-    ) -> Result<(), PowerCut> {
+    fn host_program(&mut self, slot: Slot, to: Ppn, oob: Oob, after: ()) -> Result<(), PowerCut> {
         self.change(Change::Program(to))?;
         sure(self.ram.host_program(slot, to, oob, after))
     }
@@ -166,12 +164,7 @@ impl Flash for CutFlash {
         sure(self.ram.copy(from, to, oob, cause, after))
     }
 
-    fn read_map(
-        &mut self,
-        from: Ppn,
-        take: impl FnOnce(&[u8]),
-        after: (),
-    ) -> Result<(), PowerCut> {
+    fn read_map(&mut self, from: Ppn, take: impl FnOnce(&[u8]), after: ()) -> Result<(), PowerCut> {
         self.alive()?;
         sure(self.ram.read_map(from, take, after))
     }

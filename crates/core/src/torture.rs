@@ -139,13 +139,21 @@ impl Request {
         let block = case.pages * case.dies;
         let (first, pages) = match rng.below(8) {
             0 => (rng.below(total / u64::from(block)) as u32 * block, block),
-            1 | 2 => (rng.below(total) as u32, 1 + rng.below(2 * u64::from(block)) as u32),
+            1 | 2 => (
+                rng.below(total) as u32,
+                1 + rng.below(2 * u64::from(block)) as u32,
+            ),
             3 | 4 => (rng.below(total) as u32, 1 + rng.below(2) as u32),
             _ => (rng.below(total.div_ceil(3)) as u32, 1),
         };
         let pages = pages.min(case.logical_pages - first);
         let op = ['W', 'W', 'W', 'W', 'W', 'W', 'W', 'T', 'T', 'R'][rng.below(10) as usize];
-        Self { op, first, pages, version }
+        Self {
+            op,
+            first,
+            pages,
+            version,
+        }
     }
 
     fn pages(&self) -> std::ops::Range<u32> {
@@ -418,7 +426,12 @@ impl<S: Ftl> Torture<'_, S> {
         let step = 4;
         for first in (0..self.case.logical_pages).step_by(step) {
             let pages = (self.case.logical_pages - first).min(step as u32);
-            let read = Request { op: 'R', first, pages, version: 0 };
+            let read = Request {
+                op: 'R',
+                first,
+                pages,
+                version: 0,
+            };
             catch(|| read.send(ftl, flash))?.map_err(|cut| format!("{cut:?} without a cut"))?;
             for (lpn, bytes) in read.pages().zip(flash.ram.buffer()) {
                 found.push(version_of(lpn, bytes)?);
@@ -426,7 +439,9 @@ impl<S: Ftl> Torture<'_, S> {
         }
         let with_content = found.iter().filter(|&&version| version != ZEROES).count() as u64;
         if with_content != live {
-            return Err(format!("{live} live pages, but {with_content} hold something"));
+            return Err(format!(
+                "{live} live pages, but {with_content} hold something"
+            ));
         }
         Ok(found)
     }
@@ -461,7 +476,11 @@ fn torture<S: Ftl>(case: &Case, effort: &Effort, only: Option<Cuts>) -> Result<T
     );
     let geometry = geometry.map_err(|refusal| format!("refused: {refusal}"))?;
     let options = case.options_of::<S>();
-    let first = if case.start == Start::Full { INITIAL } else { ZEROES };
+    let first = if case.start == Start::Full {
+        INITIAL
+    } else {
+        ZEROES
+    };
     let page = Page {
         now: first,
         is_trimmed: false,
@@ -495,7 +514,10 @@ pub fn cut_everywhere<S: Ftl>(case: &Case, effort: &Effort) -> Result<Tally, Str
 /// # Errors
 /// What is still lost, or what cannot be read in the line.
 pub fn replay(line: &str) -> Result<Tally, String> {
-    let (scheme, rest) = line.trim().split_once(' ').ok_or("a scheme, a case, cuts")?;
+    let (scheme, rest) = line
+        .trim()
+        .split_once(' ')
+        .ok_or("a scheme, a case, cuts")?;
     let (cuts, words): (Vec<&str>, Vec<&str>) = rest
         .split_whitespace()
         .partition(|word| word.starts_with("cut="));
@@ -548,7 +570,10 @@ pub fn random_case<S: Ftl>(rng: &mut SplitMix64, requests: u32) -> Case {
         }
         // As few blocks as the scheme accepts: the tightest devices break first.
         let fits = |blocks: &u32| {
-            let case = Case { blocks: *blocks, ..case.clone() };
+            let case = Case {
+                blocks: *blocks,
+                ..case.clone()
+            };
             is_accepted::<S>(&case)
         };
         if let Some(least) = (logical + 1..logical + 24).find(fits) {

@@ -15,7 +15,8 @@
 //! logical block. Merges are lazy. A read is one page read.
 //!
 //! **Recovery.** Full OOB scan, newest sequence number per page; of two blocks of one logical block the
-//! older is the data block. With map blocks: the map area and the OOBs of the log blocks.
+//! older is the data block, unless the younger is a rebuild. Found log blocks take no more pages. The map
+//! area, if there is one, is written anew.
 //!
 //! **Deviations and why.** The papers leave the victim choice open: least recently written is the default,
 //! `fifo` is offered. The restart after a merge (the page may now fit the data block) is ours.

@@ -14,8 +14,8 @@
 //! other part rebuilds the block once: the part's pages and the valid rest go to a free block, the old one
 //! is erased. Nothing else ever erases. A read is one page read.
 //!
-//! **Recovery.** One OOB read a block finds its logical block; of two claimants the younger is complete
-//! if its highest page has the tag clear, else it is erased.
+//! **Recovery.** Full OOB scan. Of two blocks of one logical block the younger is a rebuild: complete if its
+//! highest readable page has the tag clear (then the older one is erased), else erased itself.
 //!
 //! **Deviations and why.** The papers speak of single pages; a part of a request costs at most one rebuild
 //! here, whatever its length, because a controller has the whole request in its buffer. A trimmed offset

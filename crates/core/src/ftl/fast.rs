@@ -16,7 +16,8 @@
 //! blocks; when they are used up the oldest is merged with all its logical blocks. A read is one page read.
 //!
 //! **Recovery.** Full OOB scan, newest sequence number per page; the order of the random log blocks is that
-//! of their first pages. With map blocks: the map area and the OOBs of the log blocks.
+//! of their first pages, and the youngest aligned one counts as sequential. Found log blocks take no more
+//! pages. The map area, if there is one, is written anew.
 //!
 //! **Deviations and why.** Obsolete pages in a victim cause no merge (O-FAST) unless `merge_obsolete` is
 //! set: the later papers describe FAST so. `sw_break = random` leaves a broken run alone instead of merging it.

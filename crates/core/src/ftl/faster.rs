@@ -20,7 +20,8 @@
 //! block each. A read is one page read.
 //!
 //! **Recovery.** Full OOB scan, newest sequence number per page; the queue is ordered by the sequence numbers
-//! of the last pages. With map blocks: the map area and the OOBs of the log blocks.
+//! of the last pages, open blocks among them. A chance block that a cut reclaim was filling is told by the tags of
+//! its pages. Cold pages are merged at once. The map area, if there is one, is written anew.
 //!
 //! **Deviations and why.** The paper leaves open whether carried pages share blocks with host pages, and how
 //! many cold pages are merged at a time: the deviations in its Table II fit blocks of their own and one

@@ -17,7 +17,8 @@
 //! it is preceded by a search through the OOBs of the replacement block, newest first.
 //!
 //! **Recovery.** Full OOB scan, newest sequence number per page; of two blocks of one logical block the
-//! older is the data block. With map blocks: the map area and the OOBs of the log blocks.
+//! older is the data block, unless the younger is a rebuild. Found log blocks take no more pages. The map
+//! area, if there is one, is written anew.
 //!
 //! **Deviations and why.** ANAND's form of the patent (fixed offsets, chains of replacement blocks) is left
 //! out: FASTer compares with this one. The patent leaves the victim open: `fifo` is the default. With

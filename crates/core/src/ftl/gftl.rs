@@ -18,8 +18,9 @@
 //! primary searches the primary's OOBs from its end.
 //!
 //! **Recovery.** Full OOB scan. A block whose first page has role log is a buffer block. Of two data
-//! blocks of one logical block the younger is a job's, unfinished or just finished: the newest copies win and the
-//! logical block is queued first. Logical blocks with pages in the buffer are queued, oldest such page first.
+//! blocks of one logical block the younger is a job's: given up if all its sources stand, else the job is brought to
+//! its end. Logical blocks with pages in the buffer are queued, oldest such page first. Found blocks take no
+//! more pages.
 //!
 //! **Deviations and why.** The papers say what is guaranteed and that one chunk of work follows each
 //! request; order of cleaning, the buffer's own map, the erase list and what happens when the buffer is full after

@@ -21,8 +21,9 @@
 //! by a switch or partial merge. A read is one page read.
 //!
 //! **Recovery.** Full OOB scan, newest sequence number per page; aligned younger blocks of a logical block
-//! may come back as sequential or random log blocks alike. With map blocks: the map area and the OOBs of the
-//! log blocks.
+//! may come back as sequential or random log blocks alike: full ones as sequential, the others as random.
+//! Where trimmed pages that came back break the bound, the log block is merged. The map area, if there is
+//! one, is written anew.
 //!
 //! **Deviations and why.** A logical block counts for a log block only while it has a *valid* page there:
 //! that is what a merge has to rebuild. Sequential and random log blocks share one budget, with a limit for the

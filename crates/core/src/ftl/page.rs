@@ -13,7 +13,8 @@
 //! collected: valid pages move to an append point of their own (or the common one), the block is erased.
 //! A read is one page read.
 //!
-//! **Recovery.** Full OOB scan: the newest number of an LPN wins. After a clean shutdown a snapshot of the table.
+//! **Recovery.** Full OOB scan: the newest number of an LPN wins. The tag of a moved page tells the block that a
+//! cut collection was filling, and the one it had emptied. Blocks found in use are closed.
 //!
 //! **Deviations and why.** The papers give the scheme in a paragraph. HAT's GC threshold of 0.2 is read as a
 //! share of the spare blocks (a fifth of the device cannot stay erased when a tenth is spare). Blocks

@@ -165,7 +165,9 @@ impl PageStore {
         for die in 0..self.geometry.dies {
             let on_die = |block: &&Pbn| self.geometry.die_of(**block) == die;
             let free: Vec<Pbn> = blank.iter().filter(on_die).copied().collect();
-            let in_use = scan.blocks().filter(|&(block, _)| self.geometry.die_of(block) == die);
+            let in_use = scan
+                .blocks()
+                .filter(|&(block, _)| self.geometry.die_of(block) == die);
             let valid = in_use.map(|(_, found)| found.valid).sum();
             self.add_die(free.into_iter(), valid);
         }
@@ -183,7 +185,8 @@ impl PageStore {
             self.victims.taken(block);
             let positions = self.geometry.first_page(block).index();
             // A page that cannot be read is nobody's newest, whatever number stands for it.
-            self.page_at[positions..positions + self.geometry.pages_per_block as usize].fill(Lpn(0));
+            self.page_at[positions..positions + self.geometry.pages_per_block as usize]
+                .fill(Lpn(0));
             for (position, _, read) in scan.pages_of(block) {
                 let lpn = read.oob.lpn;
                 self.page_at[positions + position as usize] = lpn;

@@ -160,7 +160,8 @@ impl Scan {
     /// Rule 2.
     fn void_emptied(&mut self) {
         for read in self.oobs.iter().flatten() {
-            let named = emptied_by(read.oob.tag).and_then(|block| block.0.checked_sub(self.first.0));
+            let named =
+                emptied_by(read.oob.tag).and_then(|block| block.0.checked_sub(self.first.0));
             let block = named.and_then(|i| self.blocks.get_mut(i as usize));
             if let Some(block) = block.filter(|block| block.last < read.sequence) {
                 block.is_void = true;
@@ -248,7 +249,8 @@ impl Scan {
         }
         for block in doubtful {
             let alone = |(_, lpn, oob): (u32, Lpn, OobRead)| {
-                newest.place[lpn.index()].is_none() && self.counts(&fences, block, lpn, oob.sequence)
+                newest.place[lpn.index()].is_none()
+                    && self.counts(&fences, block, lpn, oob.sequence)
             };
             if self.pages_of(block).any(alone) {
                 self.take_newest(block, &fences, &mut newest);
@@ -303,15 +305,12 @@ impl Scan {
     /// # Errors
     /// Those of the flash.
     pub fn erase_useless<F: Flash>(&mut self, flash: &mut F) -> Result<Vec<Pbn>, F::Error> {
-        // Void blocks first: a move that was cut has used up the reserve.
-        for void in [true, false] {
-            for i in 0..self.blocks.len() {
-                let found = self.blocks[i];
-                if found.is_used && found.valid == 0 && found.is_void == void {
-                    let block = Pbn(self.first.0 + i as u32);
-                    flash.erase(block, Cause::Gc, F::Token::default())?;
-                    self.forget(i);
-                }
+        for i in 0..self.blocks.len() {
+            let found = self.blocks[i];
+            if found.is_used && found.valid == 0 {
+                let block = Pbn(self.first.0 + i as u32);
+                flash.erase(block, Cause::Gc, F::Token::default())?;
+                self.forget(i);
             }
         }
         let is_blank = |&i: &u32| !self.is_left_out(i) && !self.blocks[i as usize].is_used;

@@ -54,10 +54,7 @@ impl<W: Watch> Hybrid<W> {
         let mut hybrid = Self::blank(space, plan, watch)?;
         let entries = space.geometry.logical_blocks_per_die() + plan.log_slots;
         if plan.map_blocks > 0 {
-            let (pages, per_page) = (
-                space.geometry.pages_per_block,
-                plan.map_entries_per_page,
-            );
+            let (pages, per_page) = (space.geometry.pages_per_block, plan.map_entries_per_page);
             MapArea::check(plan.map_blocks, per_page, entries, pages)?;
         }
         let found = hybrid
@@ -81,7 +78,9 @@ impl<W: Watch> Hybrid<W> {
         let newest = scan.newest(Rules::Rebuilds);
         let blank = scan.erase_useless(flash)?;
         for die in 0..self.space.dies {
-            let on_die = blank.iter().filter(|&&block| self.die_of_block(block) == die);
+            let on_die = blank
+                .iter()
+                .filter(|&&block| self.die_of_block(block) == die);
             let usable = self.space.geometry.blocks_per_die - plan.map_blocks;
             self.pools.push(Pool::new(on_die.copied(), usable));
         }
@@ -115,9 +114,8 @@ impl<W: Watch> Hybrid<W> {
         }
         let is_doubtful = |&l: &u32| {
             let block = self.data[l as usize];
-            let has_room = |block| {
-                (0..self.pages_per_block()).any(|o| programmable(flash, block, o))
-            };
+            let has_room =
+                |block| (0..self.pages_per_block()).any(|o| programmable(flash, block, o));
             block.is_some()
                 && (rivals[l as usize] > 1 || scan.found(block).role != Role::Data)
                 && has_room(block)
@@ -152,7 +150,12 @@ impl<W: Watch> Hybrid<W> {
     }
 
     fn take_pages(&mut self, scan: &Scan, newest: &Newest) {
-        for (i, &at) in newest.place.iter().enumerate().filter(|(_, at)| at.is_some()) {
+        for (i, &at) in newest
+            .place
+            .iter()
+            .enumerate()
+            .filter(|(_, at)| at.is_some())
+        {
             self.newest[i] = at;
             if let Some(log) = self.log_at(at).some() {
                 let (l, _) = self.split(Lpn(i as u32));
@@ -221,5 +224,59 @@ impl<W: Watch> Hybrid<W> {
         let is_alone = blocks.all(|other| other == l) && self.owned(l).is_none();
         is_alone.then(|| self.own(log, l))?;
         Some(l)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cut::{Change, CutFlash};
+    use crate::flash::Slot;
+    use crate::ftl::bast::Bast;
+    use crate::ftl::{Ftl, Run, Start};
+    use crate::ram::RamFlash;
+    use crate::suite::Case;
+    use crate::{Geometry, Lpn, Pbn, Space};
+
+    fn write(ftl: &mut Bast, flash: &mut CutFlash, page: u32, byte: u8) {
+        flash.ram.new_request(1)[0].fill(byte);
+        let written = ftl.write(flash, &Run::whole(Lpn(page), 1));
+        written.expect("there is power");
+    }
+
+    /// A rebuild leaves a log block that waits for its erase. What it holds is older than the rebuild, so a page
+    /// that was trimmed there stays trimmed, and the rebuild is the data block.
+    #[test]
+    fn nothing_older_than_a_rebuild_comes_back() {
+        let case = Case::small(1, 6, 4, 3).with("log_blocks", 2);
+        let geometry = Geometry::new(1, 6, 4, 12, case.order).unwrap();
+        let (space, options) = (Space::whole(&geometry), case.options_of::<Bast>().unwrap());
+        let mut flash = CutFlash::new(RamFlash::new(&geometry, 16));
+        let mut ftl = Bast::format(&space, &options, Start::Full, &mut flash).unwrap();
+        for (page, byte) in [(1, 1), (0, 2), (0, 3), (2, 4)] {
+            write(&mut ftl, &mut flash, page, byte);
+        }
+        ftl.trim(&mut flash, &Run::whole(Lpn(1), 1)).unwrap();
+        // The log block is full: a full merge into block 4, erase of block 0, then of block 3.
+        flash.states = Some(Vec::new());
+        write(&mut ftl, &mut flash, 0, 5);
+        let states = flash.states.take().unwrap();
+        let at_erase = states
+            .iter()
+            .find(|(_, change)| *change == Change::Erase(Pbn(3)));
+        let (ram, _) = at_erase.expect("the log block is erased");
+        let mut flash = CutFlash::new(ram.clone());
+        let ftl = Bast::recover(&space, &options, &mut flash).unwrap();
+        assert_eq!(ftl.audit(&flash), Ok(11));
+        assert_eq!(flash.ram.ledger.counters.oob_reads.map, 6 * 4);
+        let mut ftl = ftl;
+        for (page, byte) in [(0, 3), (1, 0), (2, 4)] {
+            flash.ram.new_request(1);
+            ftl.read(&mut flash, &Run::whole(Lpn(page), 1)).unwrap();
+            assert_eq!(
+                flash.ram.buffer()[Slot(0).0 as usize][0],
+                byte,
+                "page {page}"
+            );
+        }
     }
 }
