@@ -9,7 +9,7 @@ cargo xtask <chore>
 
   test     format, lints, all tests, conformance vectors, the two commands of the README;
            says what it skipped and why
-  torture  power cuts at random: --minutes N [--scheme S] [--seed N], or --replay "LINE"
+  torture  power cuts at random: --minutes N [--scheme S] [--seed N], or --replay 'LINE'
   help     this text
 ";
 

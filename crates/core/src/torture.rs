@@ -349,7 +349,7 @@ impl<S: Ftl> Torture<'_, S> {
         };
         let wanted = match &self.only {
             Some(only) => only.0.len() > depth,
-            None => one_in < u64::MAX && self.tally.tried % one_in.max(1) == 0,
+            None => one_in < u64::MAX && self.tally.tried.is_multiple_of(one_in.max(1)),
         };
         if !wanted {
             return Ok(());
