@@ -12,7 +12,7 @@ impl Visitor for V<'_> {
             if l.is_empty() {
                 continue;
             }
-            let w: Vec<&str> = l.split_whitespace().take(3).collect();
+            let w: Vec<&str> = l.split_whitespace().take(4).collect();
             b.play(&w.join(" "));
         }
         b.audit().unwrap();

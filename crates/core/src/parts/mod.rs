@@ -3,6 +3,8 @@
 pub mod hybrid;
 pub mod lists;
 pub mod map_area;
+pub mod map_cache;
 pub mod page_store;
 pub mod pool;
+pub mod translation;
 pub mod victims;
