@@ -765,3 +765,6 @@ impl Ftl for Dftl {
         self.store.audit_with_map(flash, self.map.pages.places())
     }
 }
+
+#[cfg(test)]
+mod tests;

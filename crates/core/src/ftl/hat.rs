@@ -331,3 +331,6 @@ impl Ftl for Hat {
         self.store.audit(flash)
     }
 }
+
+#[cfg(test)]
+mod tests;

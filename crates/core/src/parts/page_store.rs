@@ -261,6 +261,11 @@ impl PageStore {
         self.dies[die as usize].pool.len()
     }
 
+    /// The erased blocks of a die, the next one taken first.
+    pub fn erased_list(&self, die: u32) -> impl Iterator<Item = Pbn> + '_ {
+        self.dies[die as usize].pool.iter()
+    }
+
     /// Erased blocks of all dies.
     pub fn erased_blocks(&self) -> u32 {
         self.dies.iter().map(|die| die.pool.len()).sum()
