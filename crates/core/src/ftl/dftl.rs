@@ -24,18 +24,18 @@
 //! copy must be found. The load waits for the die only, not for the write-back of the entry it drives out. The
 //! last erased blocks of a die are kept from data for map blocks, which the papers do not need to mention:
 //! without that a collection may find no place for its translation pages. Lazy copy is off where flash
-//! must hold the map of everything acknowledged. On the host's behalf this program keeps all places in
-//! one table; what is cached and newer is the CMT's account, and translation pages bear their real entries where
-//! the flash bears data.
+//! must hold the map of everything acknowledged. This program keeps the places of cached and uncached entries in one
+//! table; which of them are cached and newer than flash is the CMT's account, and where the flash bears data
+//! the translation pages bear their real entries.
 
-use crate::address::{Lpn, Pbn, Ppn};
+use crate::address::Lpn;
 use crate::flash::{Flash, Slot};
 use crate::ftl::{Ftl, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
-use crate::parts::lists::Lists;
-use crate::parts::map_cache::{CachePolicy, HitRatio, MapCache, Mark, Producers, Translation};
-use crate::parts::page_store::{Moves, PageOptions, PageStore, Placement, Streams};
-use crate::parts::translation::{TranslationPages, whole_map_blocks};
+use crate::parts::cached_map::{CachedMap, Collecting, Fetch, MapCounters, MapPlan, Request};
+use crate::parts::map_cache::{CachePolicy, Mark, Translation};
+use crate::parts::page_store::{PageOptions, PageStore, Placement, Streams};
+use crate::parts::translation::whole_map_blocks;
 use crate::parts::victims::GcPolicy;
 use crate::report::{Combine, Observation, SchemeCounters, Table, bits_for};
 use crate::{choice, options};
@@ -51,16 +51,6 @@ choice! {
         Timeout = "TIMEOUT",
         /// After every write request.
         Req = "REQ",
-    }
-}
-
-choice! {
-    /// What one read of a translation page serves.
-    pub enum Fetch {
-        /// One entry.
-        Entry = "entry",
-        /// All entries of the request in that page.
-        Request = "request",
     }
 }
 
@@ -142,6 +132,19 @@ impl DftlOptions {
         Ok(gc_low)
     }
 
+    fn plan(&self) -> MapPlan {
+        MapPlan {
+            entries: self.entries(),
+            policy: self.cmt_policy,
+            entries_per_page: self.tp_entries,
+            fetch: self.fetch,
+            batch: self.batch,
+            lazy: self.lazy(),
+            write_through: self.integrity == Integrity::Page,
+            flushes: matches!(self.integrity, Integrity::Timeout | Integrity::Req),
+        }
+    }
+
     fn lazy(&self) -> bool {
         match self.lazy_copy {
             LazyCopy::On => true,
@@ -151,370 +154,16 @@ impl DftlOptions {
     }
 }
 
-/// Why a translation page is written.
-#[derive(Clone, Copy)]
-enum Reason {
-    Evict = 0,
-    Flush = 1,
-    Gc = 2,
-}
-
-/// The entries that a write-back takes in any case.
-#[derive(Clone, Copy)]
-enum Set<'a> {
-    /// One cached entry.
-    Entry(u32),
-    /// All newer cached entries of the translation page.
-    Dirty,
-    /// Pages moved by a collection: LPN and number of the copy in its request.
-    Moved(&'a [(Lpn, u32)]),
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Counters {
-    hits: u64,
-    misses: u64,
-    evictions: u64,
-    dirty_evictions: u64,
-    loads: u64,
-    /// By [`Reason`].
-    writebacks: [u64; 3],
-    /// Write-backs that read an old copy.
-    writeback_reads: u64,
-    ratio: HitRatio,
-}
-
-/// What a request in work has loaded and produced.
-struct Request<T> {
-    producers: Producers<T>,
-    /// The translation page loaded last and when it is there.
-    loaded: Option<(u32, T)>,
-}
-
-/// The map: CMT, GTD, translation pages.
-#[derive(Debug)]
-struct CachedMap {
-    cache: MapCache,
-    pages: TranslationPages,
-    /// Slots of newer entries by translation page.
-    dirty: Lists,
-    /// Translation pages that got a newer entry since the last flush, each once (only where there are flushes).
-    unflushed: Vec<u32>,
-    is_unflushed: Vec<bool>,
-    /// Pages moved by the collection in work, with the number of the copy in its request.
-    moved: Vec<(Lpn, u32)>,
-    options: DftlOptions,
-    lazy: bool,
-    many_dies: bool,
-    next_flush_ns: u64,
-    counters: Counters,
-}
-
-impl CachedMap {
-    fn begin<T: Copy + Default>(&mut self) -> Request<T> {
-        Request {
-            producers: self.cache.begin(),
-            loaded: None,
-        }
-    }
-
-    /// On one die the order of its operations says it all.
-    #[inline]
-    fn note<T: Copy + Default>(&self, request: &mut Request<T>, done: T) -> Mark {
-        if self.many_dies {
-            request.producers.note(done)
-        } else {
-            Mark::NONE
-        }
-    }
-
-    /// An entry has changed.
-    #[inline]
-    fn set_dirty(&mut self, slot: u32, produced: Mark) {
-        if !self.cache.is_dirty(slot) {
-            let page = self.pages.page_of(self.cache.lpn(slot));
-            self.dirty.push_back(page as usize, slot);
-            if let Some(listed) = self.is_unflushed.get_mut(page as usize)
-                && !std::mem::replace(listed, true)
-            {
-                self.unflushed.push(page);
-            }
-        }
-        self.cache.set_dirty(slot, produced);
-    }
-
-    fn set_clean(&mut self, slot: u32) {
-        self.dirty.remove(slot);
-        self.cache.set_clean(slot);
-    }
-
-    /// Makes a page's entry a cached one; returns what its flash operation waits for.
-    #[inline]
-    fn look_up<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        store: &mut PageStore,
-        lpn: Lpn,
-        translation: Translation,
-        request: &mut Request<F::Token>,
-    ) -> Result<F::Token, F::Error> {
-        let cached = self.cache.slot(lpn);
-        let live = store.place(lpn).is_some();
-        self.counters
-            .ratio
-            .count(translation, live, cached.is_some());
-        if let Some(slot) = cached {
-            self.counters.hits += 1;
-            self.cache.touch(slot);
-            return Ok(F::Token::default());
-        }
-        self.miss(flash, store, lpn, request)
-    }
-
-    fn miss<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        store: &mut PageStore,
-        lpn: Lpn,
-        request: &mut Request<F::Token>,
-    ) -> Result<F::Token, F::Error> {
-        self.counters.misses += 1;
-        let victim = self.cache.victim();
-        if let Some(slot) = victim {
-            self.counters.evictions += 1;
-            if self.cache.is_dirty(slot) {
-                self.counters.dirty_evictions += 1;
-                let page = self.pages.page_of(self.cache.lpn(slot));
-                let set = Set::Entry(slot);
-                self.write_back(flash, store, page, set, Reason::Evict, request)?;
-            }
-        }
-        let page = self.pages.page_of(lpn);
-        let there = match request.loaded {
-            _ if !self.pages.exists(page) => F::Token::default(),
-            Some((loaded, there)) if loaded == page && self.options.fetch == Fetch::Request => {
-                there
-            }
-            _ => {
-                self.counters.loads += 1;
-                let there = self.pages.load(flash, store, lpn)?;
-                request.loaded = Some((page, there));
-                there
-            }
-        };
-        self.cache.put(lpn, victim);
-        Ok(there)
-    }
-
-    /// Writes a new copy of a translation page with a set of entries, which become clean.
-    fn write_back<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        store: &mut PageStore,
-        page: u32,
-        set: Set<'_>,
-        reason: Reason,
-        request: &Request<F::Token>,
-    ) -> Result<(), F::Error> {
-        let produced = self.produced(flash, page, set, request);
-        let (cache, dirty, all) = (&self.cache, &self.dirty, self.takes_all(set));
-        let stays_cached = |lpn: Lpn| self.lazy && cache.slot(lpn).is_some();
-        let change = |pages: &TranslationPages, store: &PageStore, bytes: &mut [u8]| {
-            let mut put = |lpn: Lpn| pages.put_entry(bytes, lpn, store.place(lpn));
-            match set {
-                Set::Entry(slot) => put(cache.lpn(slot)),
-                Set::Moved(moved) => moved
-                    .iter()
-                    .filter(|(lpn, _)| !stays_cached(*lpn))
-                    .for_each(|(lpn, _)| put(*lpn)),
-                Set::Dirty => {}
-            }
-            if all {
-                dirty
-                    .iter(page as usize)
-                    .for_each(|slot| put(cache.lpn(slot)));
-            }
-        };
-        let reads = self.pages.write(flash, store, page, produced, change)?;
-        self.counters.writebacks[reason as usize] += 1;
-        self.counters.writeback_reads += u64::from(reads);
-        self.clean(page, set);
-        Ok(())
-    }
-
-    fn takes_all(&self, set: Set<'_>) -> bool {
-        self.options.batch || matches!(set, Set::Dirty)
-    }
-
-    fn clean(&mut self, page: u32, set: Set<'_>) {
-        match set {
-            Set::Entry(slot) => self.set_clean(slot),
-            Set::Moved(moved) if !self.lazy => {
-                for &(lpn, _) in moved {
-                    if let Some(slot) = self.cache.slot(lpn) {
-                        self.set_clean(slot);
-                    }
-                }
-            }
-            _ => {}
-        }
-        if self.takes_all(set) {
-            while let Some(slot) = self.dirty.first(page as usize) {
-                self.set_clean(slot);
-            }
-        }
-    }
-
-    /// When the data behind the entries of a write-back are programmed, as far as this request did it.
-    fn produced<F: Flash>(
-        &self,
-        flash: &mut F,
-        page: u32,
-        set: Set<'_>,
-        request: &Request<F::Token>,
-    ) -> F::Token {
-        let mut end = F::Token::default();
-        if !self.many_dies {
-            return end;
-        }
-        let producers = &request.producers;
-        let mut wait = |done: Option<F::Token>| {
-            if let Some(done) = done {
-                end = flash.join(end, done);
-            }
-        };
-        match set {
-            Set::Entry(slot) => wait(producers.of(self.cache.produced(slot))),
-            Set::Moved(moved) => {
-                // The copies are in the order of one die: the last is the last to end.
-                let last = moved
-                    .iter()
-                    .filter(|(lpn, _)| !self.lazy || self.cache.slot(*lpn).is_none())
-                    .map(|&(_, copy)| copy)
-                    .max();
-                wait(last.and_then(|copy| producers.at(copy)));
-            }
-            Set::Dirty => {}
-        }
-        if self.takes_all(set) {
-            self.dirty
-                .iter(page as usize)
-                .for_each(|slot| wait(producers.of(self.cache.produced(slot))));
-        }
-        end
-    }
-
-    /// Writes all newer entries back, translation page by translation page.
-    fn flush<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        store: &mut PageStore,
-        request: &Request<F::Token>,
-    ) -> Result<(), F::Error> {
-        let mut pages = std::mem::take(&mut self.unflushed);
-        pages.sort_unstable();
-        for &page in &pages {
-            self.is_unflushed[page as usize] = false;
-            if !self.dirty.is_empty(page as usize) {
-                self.write_back(flash, store, page, Set::Dirty, Reason::Flush, request)?;
-            }
-        }
-        pages.clear();
-        self.unflushed = pages;
-        Ok(())
-    }
-
-    /// The entry of a page has changed on the host's behalf.
-    fn changed<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        store: &mut PageStore,
-        lpn: Lpn,
-        produced: Mark,
-        request: &Request<F::Token>,
-    ) -> Result<(), F::Error> {
-        let slot = self.cache.slot(lpn).expect("its lookup put it there");
-        self.set_dirty(slot, produced);
-        if self.options.integrity == Integrity::Page {
-            let page = self.pages.page_of(lpn);
-            self.write_back(flash, store, page, Set::Entry(slot), Reason::Flush, request)?;
-        }
-        Ok(())
-    }
-
-    /// Brings the entries of one translation page up to date with the pages that a collection moved.
-    fn settle<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        store: &mut PageStore,
-        page: u32,
-        moved: &[(Lpn, u32)],
-        request: &Request<F::Token>,
-    ) -> Result<(), F::Error> {
-        let mut must_write = !self.lazy;
-        for &(lpn, copy) in moved {
-            match self.cache.slot(lpn) {
-                Some(slot) => self.set_dirty(slot, request.producers.mark(copy)),
-                None => must_write = true,
-            }
-        }
-        if must_write {
-            self.write_back(flash, store, page, Set::Moved(moved), Reason::Gc, request)?;
-        }
-        Ok(())
-    }
-}
-
-/// What collections inside a request do to the map.
-struct Collecting<'a, T> {
-    map: &'a mut CachedMap,
-    request: &'a mut Request<T>,
-}
-
-impl<F: Flash> Moves<F> for Collecting<'_, F::Token> {
-    fn moved(&mut self, _flash: &mut F, lpn: Lpn, _to: Ppn, done: F::Token) {
-        let mark = self.map.note(self.request, done);
-        self.map.moved.push((lpn, mark.index()));
-    }
-
-    fn choose(&mut self, store: &mut PageStore, die: u32) -> Pbn {
-        if store.erased(die) < 2 {
-            return store.map_victim(die);
-        }
-        store.choose(die)
-    }
-
-    fn collect_map(
-        &mut self,
-        flash: &mut F,
-        store: &mut PageStore,
-        victim: Pbn,
-    ) -> Result<(), F::Error> {
-        self.map.pages.collect(flash, store, victim)
-    }
-
-    fn before_erase(&mut self, flash: &mut F, store: &mut PageStore) -> Result<(), F::Error> {
-        let mut moved = std::mem::take(&mut self.map.moved);
-        moved.sort_unstable();
-        let mut rest = &moved[..];
-        while let Some(&(first, _)) = rest.first() {
-            let page = self.map.pages.page_of(first);
-            let n = rest.partition_point(|&(lpn, _)| self.map.pages.page_of(lpn) == page);
-            let (these, later) = rest.split_at(n);
-            self.map.settle(flash, store, page, these, self.request)?;
-            rest = later;
-        }
-        moved.clear();
-        self.map.moved = moved;
-        Ok(())
-    }
-}
-
 /// DFTL on all dies.
 #[derive(Debug)]
 pub struct Dftl {
     store: PageStore,
     map: CachedMap,
+    integrity: Integrity,
+    lazy: bool,
+    flush_ns: u64,
+    /// When the timer runs out next.
+    next_flush_ns: u64,
 }
 
 impl Dftl {
@@ -525,7 +174,7 @@ impl Dftl {
         lpn: Lpn,
         request: &mut Request<F::Token>,
     ) -> Result<(), F::Error> {
-        let Self { store, map } = self;
+        let Self { store, map, .. } = self;
         let translated = map.look_up(flash, store, lpn, Translation::Write, request)?;
         let mut collecting = Collecting { map, request };
         let done = store.write(flash, slot, lpn, translated, &mut collecting)?;
@@ -540,7 +189,7 @@ impl Dftl {
         lpn: Lpn,
         request: &mut Request<F::Token>,
     ) -> Result<(), F::Error> {
-        let Self { store, map } = self;
+        let Self { store, map, .. } = self;
         let translated = map.look_up(flash, store, lpn, Translation::Read, request)?;
         let at = store.place(lpn);
         if at.is_none() {
@@ -558,7 +207,7 @@ impl Dftl {
         lpn: Lpn,
         request: &mut Request<F::Token>,
     ) -> Result<(), F::Error> {
-        let Self { store, map } = self;
+        let Self { store, map, .. } = self;
         let translated = map.look_up(flash, store, lpn, Translation::Trim, request)?;
         flash.host_trimmed(slot, translated);
         if store.trim(lpn).is_none() {
@@ -573,62 +222,20 @@ impl Dftl {
         flash: &mut F,
         request: &Request<F::Token>,
     ) -> Result<(), F::Error> {
-        if self.map.options.integrity == Integrity::Req {
+        if self.integrity == Integrity::Req {
             self.map.flush(flash, &mut self.store, request)?;
         }
         Ok(())
     }
 
-    /// Where the map stands that begins with these options.
-    fn start<F: Flash>(
-        space: &Space,
-        options: &DftlOptions,
-        start: Start,
-        mut store: PageStore,
-        flash: &mut F,
-    ) -> Self {
-        let pages = TranslationPages::format(&mut store, options.tp_entries, start, flash);
-        let logical_pages = space.geometry.logical_pages;
-        let flushes = matches!(options.integrity, Integrity::Timeout | Integrity::Req);
-        let slots = MapCache::slots(logical_pages, options.entries());
-        let map = CachedMap {
-            cache: MapCache::new(logical_pages, options.entries(), options.cmt_policy),
-            dirty: Lists::new(slots as usize, pages.len() as usize),
-            unflushed: Vec::new(),
-            is_unflushed: vec![false; if flushes { pages.len() as usize } else { 0 }],
-            moved: Vec::with_capacity(space.geometry.pages_per_block as usize),
-            lazy: options.lazy(),
-            many_dies: space.geometry.dies > 1,
-            next_flush_ns: options.flush_ns,
-            counters: Counters::default(),
-            options: options.clone(),
-            pages,
-        };
-        Self { store, map }
-    }
-
-    fn audit_map<F: Flash>(&self, flash: &F) -> Result<(), String> {
-        let map = &self.map;
-        map.cache.audit()?;
-        map.pages.audit(flash, &self.store)?;
-        let mut listed = 0;
-        for page in 0..map.pages.len() {
-            for slot in map.dirty.iter(page as usize) {
-                listed += 1;
-                if !map.cache.is_dirty(slot) || map.pages.page_of(map.cache.lpn(slot)) != page {
-                    return Err(format!("slot {slot} is no newer entry of page {page}"));
-                }
-            }
-        }
-        let dirty = map.cache.dirty_entries();
-        if listed != dirty {
-            return Err(format!("{dirty} newer entries, {listed} of them listed"));
-        }
-        let on_flash = match map.options.integrity {
+    /// Whether acknowledged changes must all be on flash, and are not.
+    fn audit_integrity(&self) -> Result<(), String> {
+        let on_flash = match self.integrity {
             Integrity::Req => true,
-            Integrity::Page => !map.lazy,
-            _ => false,
+            Integrity::Page => !self.lazy,
+            Integrity::Noflush | Integrity::Timeout => false,
         };
+        let dirty = self.map.cache.dirty_entries();
         if on_flash && dirty > 0 {
             return Err(format!("{dirty} acknowledged changes are not on flash"));
         }
@@ -644,14 +251,8 @@ impl Ftl for Dftl {
     type Options = DftlOptions;
 
     fn ram_bytes(geometry: &Geometry, options: &DftlOptions) -> u64 {
-        let entries_per_page = options.tp_entries.max(1);
-        let pages = geometry.logical_pages.div_ceil(entries_per_page);
-        let slots = MapCache::slots(geometry.logical_pages, options.entries());
         PageStore::ram_bytes(geometry)
-            + MapCache::ram_bytes(geometry.logical_pages, options.entries())
-            + TranslationPages::ram_bytes(geometry, entries_per_page)
-            + 12 * (u64::from(slots) + u64::from(geometry.blocks()))
-            + 17 * u64::from(pages)
+            + CachedMap::ram_bytes(geometry, options.entries(), options.tp_entries.max(1))
     }
 
     fn tables(geometry: &Geometry, options: &DftlOptions) -> Vec<Table> {
@@ -681,8 +282,17 @@ impl Ftl for Dftl {
             streams: options.streams,
             placement: options.placement,
         };
-        let store = PageStore::format_with_map_blocks(space, &page_options, q + 1, start, flash)?;
-        Ok(Self::start(space, options, start, store, flash))
+        let mut store =
+            PageStore::format_with_map_blocks(space, &page_options, q + 1, start, flash)?;
+        let map = CachedMap::format(options.plan(), &mut store, start, flash);
+        Ok(Self {
+            store,
+            map,
+            integrity: options.integrity,
+            lazy: options.lazy(),
+            flush_ns: options.flush_ns,
+            next_flush_ns: options.flush_ns,
+        })
     }
 
     #[inline]
@@ -710,17 +320,15 @@ impl Ftl for Dftl {
     }
 
     fn arrival<F: Flash>(&mut self, flash: &mut F, arrival_ns: u64) -> Result<(), F::Error> {
-        let Self { store, map } = self;
-        if map.options.integrity != Integrity::Timeout || arrival_ns < map.next_flush_ns {
+        if self.integrity != Integrity::Timeout || arrival_ns < self.next_flush_ns {
             return Ok(());
         }
-        if map.cache.dirty_entries() > 0 {
-            flash.background(map.next_flush_ns);
-            let request = map.begin();
-            map.flush(flash, store, &request)?;
+        if self.map.cache.dirty_entries() > 0 {
+            flash.background(self.next_flush_ns);
+            let request = self.map.begin();
+            self.map.flush(flash, &mut self.store, &request)?;
         }
-        let period = map.options.flush_ns;
-        map.next_flush_ns = (arrival_ns / period + 1).saturating_mul(period);
+        self.next_flush_ns = (arrival_ns / self.flush_ns + 1).saturating_mul(self.flush_ns);
         Ok(())
     }
 
@@ -732,9 +340,9 @@ impl Ftl for Dftl {
         counters.extra("cmt_evictions", c.evictions);
         counters.extra("cmt_dirty_evictions", c.dirty_evictions);
         counters.extra("map_loads", c.loads);
-        counters.extra("map_writebacks_evict", c.writebacks[Reason::Evict as usize]);
-        counters.extra("map_writebacks_flush", c.writebacks[Reason::Flush as usize]);
-        counters.extra("map_writebacks_gc", c.writebacks[Reason::Gc as usize]);
+        counters.extra("map_writebacks_evict", c.writebacks_evict);
+        counters.extra("map_writebacks_flush", c.writebacks_flush);
+        counters.extra("map_writebacks_gc", c.writebacks_gc);
         counters.extra("map_moves", self.map.pages.moves);
         counters.stat(
             "map_writeback_reads",
@@ -746,9 +354,9 @@ impl Ftl for Dftl {
     }
 
     fn reset_counters(&mut self) {
-        self.map.counters = Counters::default();
+        self.map.counters = MapCounters::default();
         self.map.pages.moves = 0;
-        self.map.next_flush_ns = self.map.options.flush_ns;
+        self.next_flush_ns = self.flush_ns;
     }
 
     fn observe(&self, seen: &mut Observation) {
@@ -761,7 +369,8 @@ impl Ftl for Dftl {
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
-        self.audit_map(flash)?;
+        self.map.audit(flash, &self.store)?;
+        self.audit_integrity()?;
         self.store.audit_with_map(flash, self.map.pages.places())
     }
 }

@@ -123,3 +123,26 @@ impl Ftl for Page {
         self.store.audit(flash)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suite::{Bench, Case};
+
+    #[test]
+    fn the_table_is_touched_once_a_page_translated_or_moved() {
+        let mut bench = Bench::<Page>::new(&Case::small(1, 5, 4, 2)).unwrap();
+        bench.play(
+            "W 0 2, W 4 2, W 0 1, W 1 1, W 6 1, R 4 1, W 0 1, T 7 1, R 7 1, W 2 1, W 5 1, W 0 4",
+        );
+        assert_eq!(bench.counters().programs.gc, 2);
+        let accesses = |bench: &Bench<Page>| {
+            let stats = bench.scheme().stats;
+            let found = stats.iter().find(|stat| stat.name == "dram_accesses");
+            found.expect("page keeps its table in DRAM").value
+        };
+        assert_eq!(accesses(&bench), (14 + 2 + 1 + 2) as f64);
+        bench.ftl.reset_counters();
+        assert_eq!(accesses(&bench), 0.0);
+    }
+}

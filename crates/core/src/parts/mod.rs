@@ -1,5 +1,6 @@
 //! What several schemes share, each once.
 
+pub mod cached_map;
 pub mod hybrid;
 pub mod lists;
 pub mod map_area;

@@ -1,6 +1,7 @@
 use super::*;
 use crate::ftl::page::Page;
 use crate::geometry::ProgramOrder;
+use crate::recorder::Recorder;
 use crate::report::Memory;
 use crate::suite::{Bench, Case, run};
 
@@ -187,4 +188,88 @@ fn hit_ratio_counts_live_and_written_pages() {
         (0.5, 0.5)
     );
     assert_eq!(value("hit_ratio"), 0.5);
+}
+
+/// What was done since, with what each operation waits for, as indices from the first of them.
+fn done_since(flash: &Recorder, first: usize) -> Vec<(&'static str, Vec<usize>)> {
+    let ops = flash.ops[first..].iter();
+    ops.map(|op| {
+        (
+            op.kind,
+            op.after.iter().map(|&i| i.wrapping_sub(first)).collect(),
+        )
+    })
+    .collect()
+}
+
+#[test]
+fn translation_runs_beside_flash() {
+    let geometry = Geometry::new(1, 5, 4, 8, ProgramOrder::Ascending).unwrap();
+    let mut flash = Recorder::new(&geometry);
+    let options = HatOptions {
+        qmt_entries: Some(2),
+        invalidate_lookup: InvalidateLookup::Pcm,
+        ..HatOptions::default()
+    };
+    let mut hat = Hat::format(&Space::whole(&geometry), &options, Start::Full, &mut flash).unwrap();
+    let run = |first, pages| Run::whole(Lpn(first), pages);
+    // Three pages: each programs at once and looks its old copy up beside it; the last drives the first out,
+    // whose new place must be programmed before PCM may name it.
+    let Ok(()) = hat.write(&mut flash, &run(0, 3));
+    let expected = [
+        ("host_program", vec![]),
+        ("pcm_read", vec![]),
+        ("host_program", vec![]),
+        ("pcm_read", vec![]),
+        ("host_program", vec![]),
+        ("pcm_read", vec![]),
+        ("pcm_write", vec![0]),
+    ];
+    assert_eq!(done_since(&flash, 0), expected);
+    // A read that misses: its entry first, then the page; the evicted entry is written beside it.
+    let first = flash.ops.len();
+    let Ok(()) = hat.read(&mut flash, &run(5, 1));
+    let expected = [
+        ("pcm_read", vec![]),
+        ("host_read", vec![0]),
+        ("pcm_write", vec![]),
+    ];
+    assert_eq!(done_since(&flash, first), expected);
+    // A hit waits for nothing; a trim past the QMT writes PCM; a page that is not there waits for its entry.
+    let first = flash.ops.len();
+    let Ok(()) = hat.read(&mut flash, &run(5, 1));
+    let Ok(()) = hat.trim(&mut flash, &run(7, 1));
+    let Ok(()) = hat.read(&mut flash, &run(7, 1));
+    let expected = [
+        ("host_read", vec![]),
+        ("pcm_write", vec![]),
+        ("pcm_read", vec![]),
+        ("unwritten", vec![2]),
+        ("pcm_write", vec![]),
+    ];
+    assert_eq!(done_since(&flash, first), expected);
+}
+
+#[test]
+fn a_moved_page_is_in_pcm_after_its_copy() {
+    let geometry = Geometry::new(1, 5, 4, 8, ProgramOrder::Ascending).unwrap();
+    let mut flash = Recorder::new(&geometry);
+    let options = HatOptions {
+        qmt_entries: Some(1),
+        ..HatOptions::default()
+    };
+    let mut hat = Hat::format(&Space::whole(&geometry), &options, Start::Full, &mut flash).unwrap();
+    let mut rng = crate::rng::SplitMix64::new(9);
+    for _ in 0..200 {
+        let Ok(()) = hat.write(&mut flash, &Run::whole(Lpn(rng.below(8) as u32), 1));
+    }
+    let mut written = 0;
+    for (i, pair) in flash.ops.windows(2).enumerate() {
+        // The page that the QMT holds changes there alone.
+        if pair[0].kind == "copy" && pair[1].kind == "pcm_write" {
+            assert_eq!(pair[1].after, [i]);
+            written += 1;
+        }
+    }
+    assert!(written > 50);
 }
