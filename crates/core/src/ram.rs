@@ -237,4 +237,20 @@ impl Flash for RamFlash {
             self.put(at, Oob::new(lpn, role), bytes);
         }
     }
+
+    fn preload_map(
+        &mut self,
+        block: Pbn,
+        pages: u32,
+        number_of: &mut dyn FnMut(u32) -> Lpn,
+        fill: &mut dyn FnMut(u32, &mut [u8]),
+    ) {
+        self.ledger.preload(block, pages);
+        for page in 0..pages {
+            let at = self.ledger.geometry().ppn(block, page);
+            let mut bytes = vec![0; self.page_bytes];
+            fill(page, &mut bytes);
+            self.put(at, Oob::new(number_of(page), Role::Map), bytes);
+        }
+    }
 }

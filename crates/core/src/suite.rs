@@ -245,7 +245,17 @@ impl<S: Ftl> Bench<S> {
         self.after_request()
     }
 
-    /// One request as the vectors write it: `W lpn n`, `R lpn n`, `T lpn n`; several separated by commas.
+    /// A request arrives at that time: called before the request itself.
+    ///
+    /// # Errors
+    /// What the check after it found.
+    pub fn arrive(&mut self, arrival_ns: u64) -> Result<(), String> {
+        let Ok(()) = self.ftl.arrival(&mut self.flash, arrival_ns);
+        self.after_request()
+    }
+
+    /// One request as the vectors write it: `W lpn n`, `R lpn n`, `T lpn n`, each with the time of its arrival in
+    /// nanoseconds behind it if that matters; several separated by commas.
     ///
     /// # Panics
     /// On anything else, and on a failed check: this is for tests.
@@ -254,6 +264,10 @@ impl<S: Ftl> Bench<S> {
             let words: Vec<&str> = request.split_whitespace().collect();
             let number = |i: usize| words[i].parse().expect("a number");
             let (first, pages) = (number(1), number(2));
+            if let Some(word) = words.get(3) {
+                self.arrive(word.parse().expect("a time"))
+                    .unwrap_or_else(|error| panic!("{request}: {error}"));
+            }
             match words[0] {
                 "W" => self.write(first, pages),
                 "R" => self.read(first, pages),
@@ -382,6 +396,8 @@ pub fn run_checked<S: Ftl>(case: &Case, check_every: u32) -> Result<(), String> 
             _ => (rng.below(u64::from((pages / 8).max(1))) as u32, 1),
         };
         let n = n.min(pages - first);
+        // One request a second, for schemes with timers.
+        bench.arrive(u64::from(request) * 1_000_000_000)?;
         let outcome = match rng.below(20) {
             0 | 1 => bench.trim(first, n),
             2..6 => bench.read(first, n),

@@ -104,7 +104,11 @@ fn goes_with(scheme: &SchemeInfo, key: &str, word: &str) -> Vec<(&'static str, &
 /// Numbers worth trying for options that take one; an option that is not here keeps its default.
 fn number_values(key: &str) -> Vec<&'static str> {
     match key {
-        "gc_low" => vec!["2", "4"],
+        "gc_low" => vec!["5", "6", "8"],
+        "cmt_entries" | "qmt_entries" => vec!["1", "2", "7"],
+        "cmt_bytes" | "qmt_bytes" => vec!["8", "100"],
+        "tp_entries" => vec!["3", "4"],
+        "flush_ns" => vec!["1", "2500000000"],
         "gc_d" => vec!["1", "5"],
         "log_blocks" => vec!["4", "6"],
         "merge_per_write" => vec!["1", "3"],

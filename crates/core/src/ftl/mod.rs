@@ -11,11 +11,13 @@ use crate::report::{Observation, SchemeCounters, Table, bits_for};
 
 pub mod bast;
 pub mod block;
+pub mod dftl;
 pub mod fast;
 pub mod faster;
 pub mod fmax;
 pub mod gftl;
 pub mod kast;
+pub mod hat;
 pub mod page;
 
 /// Why a configuration cannot run; raised before anything is simulated or written.
@@ -247,6 +249,34 @@ pub(crate) fn log_budget(
     Ok(share)
 }
 
+/// Entries of a map cache of `bytes`, 8 bytes each, unless their number is given. No device has more pages.
+pub(crate) fn cache_entries(bytes: u64, entries: Option<u64>) -> u64 {
+    entries.unwrap_or(bytes / 8).min(u64::from(u32::MAX))
+}
+
+/// Checks that a map cache holds an entry.
+///
+/// # Errors
+/// If it does not.
+pub(crate) fn check_cache(
+    bytes_key: &str,
+    bytes: u64,
+    entries_key: &str,
+    entries: Option<u64>,
+) -> Result<(), Refusal> {
+    if cache_entries(bytes, entries) > 0 {
+        return Ok(());
+    }
+    let (key, text) = match entries {
+        Some(_) => (entries_key, format!("{entries_key} = 0: at least 1 entry")),
+        None => (
+            bytes_key,
+            format!("{bytes_key} = {bytes}: at least 8, the bytes of one entry"),
+        ),
+    };
+    Err(Refusal::new(key, text))
+}
+
 /// The tables of BAST and its kin: a block map, and for each log page its LPN and a 32-bit link (LAST++
 /// Table II's 2.09 MB for 256 GB and 1,024 log blocks).
 pub(crate) fn hybrid_tables(geometry: &Geometry, log_blocks: u32) -> Vec<Table> {
@@ -328,6 +358,8 @@ macro_rules! registry {
 
 registry! {
     page::Page,
+    dftl::Dftl,
+    hat::Hat,
     crate::Striped<block::Block>,
     crate::Striped<bast::Bast>,
     crate::Striped<fmax::Fmax>,
