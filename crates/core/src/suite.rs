@@ -147,6 +147,7 @@ pub struct Bench<S> {
     pub host: HostCounters,
     shadow: Vec<Option<Vec<u8>>>,
     version: u32,
+    last_arrival_ns: Option<u64>,
     /// Whether every request is followed by a check of the tables.
     pub audit_each: bool,
 }
@@ -177,6 +178,7 @@ impl<S: Ftl> Bench<S> {
             host,
             shadow,
             version: 0,
+            last_arrival_ns: None,
             audit_each: false,
         })
     }
@@ -237,6 +239,19 @@ impl<S: Ftl> Bench<S> {
             .trim(&mut self.flash, &Run::whole(Lpn(first), pages));
         self.host.page_trims += u64::from(pages);
         self.shadow[first as usize..(first + pages) as usize].fill(None);
+        self.after_request()
+    }
+
+    /// The next request arrives at that time: the scheme gets the idle time since the arrival before it, if
+    /// there was one, then hears of this one.
+    ///
+    /// # Errors
+    /// What the check after it found.
+    pub fn arrive(&mut self, at_ns: u64) -> Result<(), String> {
+        if let Some(last) = self.last_arrival_ns.replace(at_ns) {
+            let Ok(()) = self.ftl.idle(&mut self.flash, last, at_ns);
+        }
+        let Ok(()) = self.ftl.arrival(&mut self.flash, at_ns);
         self.after_request()
     }
 
@@ -344,7 +359,8 @@ pub fn run<S: Ftl>(case: &Case) -> Result<(), String> {
     let mut bench = Bench::<S>::new(case).map_err(|refusal| format!("refused: {refusal}"))?;
     let mut rng = SplitMix64::new(case.seed);
     let pages = case.logical_pages;
-    let mut sequential = 0;
+    let (mut sequential, mut now) = (0, 0);
+    let mut pauses = SplitMix64::new(!case.seed);
     for request in 0..case.requests {
         bench.audit_each = request % 16 == 0;
         let (first, n) = match rng.below(10) {
@@ -369,6 +385,12 @@ pub fn run<S: Ftl>(case: &Case) -> Result<(), String> {
             _ => (rng.below(u64::from((pages / 8).max(1))) as u32, 1),
         };
         let n = n.min(pages - first);
+        // Idle times of all lengths, most of them short.
+        let longest = 200_000_000 >> pauses.below(4);
+        now += pauses.below(longest);
+        bench
+            .arrive(now)
+            .map_err(|error| format!("before request {request}: {error}"))?;
         let outcome = match rng.below(20) {
             0 | 1 => bench.trim(first, n),
             2..6 => bench.read(first, n),
@@ -377,6 +399,10 @@ pub fn run<S: Ftl>(case: &Case) -> Result<(), String> {
         outcome.map_err(|error| format!("request {request} ({first} +{n}): {error}"))?;
     }
     bench.audit()?;
+    bench.read_all()?;
+    let Ok(()) = bench.ftl.shutdown(&mut bench.flash);
+    bench.audit()?;
+    bench.write(0, 1)?;
     bench.read_all()?;
     bench.audit()
 }

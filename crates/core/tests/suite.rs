@@ -19,6 +19,11 @@ impl Visitor for Suite<'_> {
             case.options
                 .push(("log_blocks".into(), Value::Int(i64::from(4 * case.dies))));
         }
+        // A summary page needs a second page in its block.
+        if takes("summary_pages") && case.pages == 1 {
+            case.options
+                .push(("summary_pages".into(), Value::Bool(false)));
+        }
         run::<S>(&case).map_err(|error| format!("{}: {error}\n  replay: {case}", S::KEY))
     }
 }
@@ -90,8 +95,14 @@ fn number_values(key: &str) -> Vec<&'static str> {
     match key {
         "gc_low" => vec!["2", "4"],
         "gc_d" => vec!["1", "5"],
-        "log_blocks" => vec!["4", "6"],
+        "log_blocks" => vec!["6", "8"],
         "map_blocks" => vec!["2", "3"],
+        "sequential_threshold" => vec!["0", "1", "4"],
+        "partitions" => vec!["1", "2"],
+        "hot_updates" => vec!["1", "2"],
+        "hot_maximum_percent" => vec!["50", "100"],
+        "merge_cost_entries" => vec!["0", "1", "2"],
+        "idle_timeout_ns" => vec!["0", "1000000"],
         _ => vec![],
     }
 }

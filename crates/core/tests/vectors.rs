@@ -13,6 +13,8 @@ impl Visitor for V<'_> {
                 continue;
             }
             let w: Vec<&str> = l.split_whitespace().take(3).collect();
+            let arrival = l.split_whitespace().nth(3).map(|t| t.parse().unwrap());
+            b.arrive(arrival.unwrap_or(0)).unwrap();
             b.play(&w.join(" "));
         }
         b.audit().unwrap();

@@ -1,0 +1,824 @@
+//! `last++`: sequential writes striped into block-mapped log blocks, all others into page-mapped ones with a
+//! hot and a cold partition, on many dies at once.
+//!
+//! **Paper.** "Exploiting Sequential and Temporal Localities to Improve Performance of NAND Flash-Based SSDs",
+//! ACM Transactions on Storage, 2016, sections 4 and 5; its ancestor is LAST (SPEED 2008).
+//!
+//! **RAM state.** Block map; sequential block mapping table (segment: Seq-ID, a block and a page status table a
+//! die); page mapping table of the random log blocks with 2-bit update counters; merge-cost table; a hash table
+//! before each of the two; the order in which the dies were written. A segment is the zigzag of Eq. 1: one logical
+//! block of every die.
+//!
+//! **Flash state.** Data blocks; sequential log blocks, each aligned to one logical block of its own die;
+//! random log blocks with pages of any die, filled in order, the last page optionally a summary; optionally map
+//! blocks; after a clean shutdown a snapshot. OOB: LPN, sequence number, role, which tells hot from cold.
+//!
+//! **How it writes, reads, reclaims.** The length of the request decides. A sequential page goes to its own
+//! position of its segment's log block if that is above all programmed ones; a segment without log blocks takes the
+//! place of the one that got its own first, which is merged on all dies. Any other page goes to the die written longest
+//! ago, into the hot block if its newest copy is hot or has been updated often enough, else into the cold one. When a
+//! die has used up its random log blocks, every such die reclaims one: known dead hot blocks first, then the
+//! cheapest of the partition that the maximum hot size names. Idle time is used for merges of cold blocks. A read is
+//! one page read.
+//!
+//! **Recovery.** Clean: the snapshot's pages, block map from map blocks or from the OOB of each block's first page. After a
+//! crash: block map, a summary page for each full random log block, OOBs of the others and of the sequential ones;
+//! newest sequence number wins, update counters and merge IDs start at 0, partitions come from the roles.
+//!
+//! **Deviations and why.** A Seq-ID is given once, when the entry is made: so the paper's text has it, its listing
+//! renumbers at every block. The floor of two blocks under the maximum hot size, its rounding up, and which partition
+//! a cold request or another die takes from are ours, where the paper leaves them open. Lookups are counted as
+//! the hash tables would cost them, while an index beside them finds the page. The page status table is the
+//! flash's own knowledge of programmed positions. The snapshot finds the keys of its entries in the OOBs, so that
+//! it is exactly as large as the paper's tables; it is left out when a die lacks the free blocks for its part.
+
+mod config;
+mod random;
+mod segments;
+pub mod snapshot;
+pub mod summary;
+#[cfg(test)]
+mod tests;
+
+pub use config::{Background, LastPlusPlusOptions};
+pub use random::Partition;
+
+use crate::address::{Lpn, Pbn};
+use crate::flash::{Cause, Flash, Oob, Role, Slot};
+use crate::ftl::{Ftl, Refusal, Run, Start};
+use crate::geometry::{Geometry, Space};
+use crate::parts::hybrid::{Hybrid, HybridPlan, Log, LogPage, Watch};
+use crate::parts::lists::Lists;
+use crate::parts::map_area::Work;
+use crate::report::{Combine, Observation, SchemeCounters, Table};
+use config::Plan;
+use random::{RandomLogs, is_known_dead};
+use segments::Segments;
+
+/// Tag in the OOBs of snapshot pages; pages of the map area have none.
+pub const SNAPSHOT_TAG: u32 = 1;
+
+/// What follows the moves of log pages.
+#[derive(Debug)]
+struct Logs {
+    random: RandomLogs,
+    segments: Segments,
+}
+
+impl Watch for Logs {
+    #[inline]
+    fn moved(&mut self, lpn: Lpn, l: u32, from: Option<LogPage>, to: Option<LogPage>) {
+        self.random.moved(lpn, l, from, to);
+    }
+
+    fn released(&mut self, log: Log) {
+        self.random.released(log);
+        self.segments.released(log);
+    }
+}
+
+/// The scheme's own counters.
+#[derive(Clone, Debug, Default)]
+struct Counts {
+    seq_pages: u64,
+    /// Host pages programmed in random log blocks by partition.
+    random_pages: [u64; 2],
+    merge_invocations: u64,
+    background_merges: u64,
+    hash_lookups: u64,
+    hash_references: u64,
+    /// Foreground merges' victims that were dead blocks of the hot partition and known to be.
+    known_dead_victims: u64,
+    summary_programs: u64,
+    snapshot_programs: u64,
+    snapshots_left_out: u64,
+    /// Host pages programmed by die.
+    die_pages: Vec<u64>,
+}
+
+impl Counts {
+    fn new(dies: u32) -> Self {
+        Self {
+            die_pages: vec![0; dies as usize],
+            ..Self::default()
+        }
+    }
+
+    #[inline(always)]
+    fn look_up(&mut self, references: u32) {
+        self.hash_lookups += 1;
+        self.hash_references += u64::from(references);
+    }
+
+    /// Largest and smallest share of a die in the host's programs.
+    fn die_shares(&self) -> (f64, f64) {
+        let sum: u64 = self.die_pages.iter().sum();
+        let share = |pages: Option<&u64>| ratio(pages.copied().unwrap_or(0), sum);
+        (share(self.die_pages.iter().max()), share(self.die_pages.iter().min()))
+    }
+}
+
+/// "No value" where the divisor is 0.
+fn ratio(a: u64, b: u64) -> f64 {
+    if b == 0 { f64::NAN } else { a as f64 / b as f64 }
+}
+
+/// A page of the host: by the device's number, by the space's, and where that is.
+#[derive(Clone, Copy)]
+struct Page {
+    device: Lpn,
+    local: Lpn,
+    die: u32,
+    segment: u32,
+    logical: u32,
+    offset: u32,
+}
+
+/// LAST++ on all dies of a device.
+#[derive(Debug)]
+pub struct LastPlusPlus {
+    h: Hybrid<Logs>,
+    options: LastPlusPlusOptions,
+    plan: Plan,
+    counts: Counts,
+    /// The dies, the one whose last host program is oldest first.
+    die_order: Lists,
+    /// Sequence numbers of the pages of open random log blocks, for their summaries.
+    sequences: Vec<u64>,
+    /// Blocks of the snapshot, until the first change after a clean shutdown.
+    snapshot: Vec<Pbn>,
+    /// Scratch of the background's victim choice.
+    sorted: Vec<(u64, Log)>,
+}
+
+/// The list of all dies.
+const DIES: usize = 0;
+
+impl LastPlusPlus {
+    fn dies(&self) -> u32 {
+        self.h.space().dies
+    }
+
+    #[inline(always)]
+    fn locate(&self, lpn: Lpn) -> Page {
+        let geometry = &self.h.space().geometry;
+        let (page, die) = geometry.home(lpn);
+        let (segment, offset) = geometry.by_pages().div_rem(page);
+        Page {
+            device: lpn,
+            local: Lpn(die * geometry.logical_pages_per_die() + page),
+            die,
+            segment,
+            logical: self.logical(segment, die),
+            offset,
+        }
+    }
+
+    /// The logical block of a segment on a die.
+    #[inline(always)]
+    fn logical(&self, segment: u32, die: u32) -> u32 {
+        die * self.plan.segments + segment
+    }
+
+    fn look_up_page(&mut self, page: &Page) -> bool {
+        let at = self.h.newest_log_page(page.local);
+        let (found, references) = self.h.watch.random.look_up(page.device, at);
+        self.counts.look_up(references);
+        found
+    }
+
+    fn look_up_segment(&mut self, segment: u32) {
+        let references = self.h.watch.segments.look_up(segment);
+        self.counts.look_up(references);
+    }
+
+    fn programmed_on(&mut self, die: u32) {
+        self.die_order.move_to_back(DIES, die);
+        self.counts.die_pages[die as usize] += 1;
+    }
+
+    // ---- sequential log blocks ----------------------------------------------------------------------
+
+    /// Algorithm 1. Returns whether the page could be placed; if not, it takes the random path.
+    fn write_sequential<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        slot: Slot,
+        page: &Page,
+    ) -> Result<bool, F::Error> {
+        self.look_up_segment(page.segment);
+        if !self.h.watch.segments.contains(page.segment) {
+            if self.h.watch.segments.is_full() {
+                self.merge_lowest_segment(flash)?;
+            }
+            self.h.watch.segments.insert(page.segment);
+        }
+        let log = match self.h.owned(page.logical) {
+            Some(log) => log,
+            None => {
+                let log = self.h.take_log(flash, page.die, Some(page.logical))?;
+                self.h.watch.segments.taken(page.segment, log);
+                log
+            }
+        };
+        if page.offset < self.h.written(flash, log) {
+            return Ok(false);
+        }
+        self.look_up_page(page);
+        let role = Role::LogSequential;
+        self.h
+            .write_at(flash, slot, log, page.offset, page.local, role)?;
+        self.counts.seq_pages += 1;
+        self.programmed_on(page.die);
+        Ok(true)
+    }
+
+    /// Merges the segment with the lowest Seq-ID on all dies. Its entry goes with its last block.
+    fn merge_lowest_segment<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
+        let segment = self.h.watch.segments.lowest().expect("the table is full");
+        for die in 0..self.dies() {
+            let l = self.logical(segment, die);
+            if let Some(log) = self.h.owned(l) {
+                self.h.merge_aligned(flash, log, l)?;
+            }
+        }
+        debug_assert!(!self.h.watch.segments.contains(segment));
+        Ok(())
+    }
+
+    // ---- random log blocks --------------------------------------------------------------------------
+
+    /// Algorithm 2.
+    fn write_random<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        slot: Slot,
+        page: &Page,
+    ) -> Result<(), F::Error> {
+        self.look_up_page(page);
+        let die = self.die_order.first(DIES).expect("at least one die");
+        let (log, partition) = self.random_log(flash, die, page.local)?;
+        let position = self.h.written(flash, log);
+        if F::BEARS_DATA && self.options.summary_pages {
+            let first = self.sequences_of(die, partition);
+            self.sequences[first + position as usize] = flash.next_sequence();
+        }
+        let role = match partition {
+            Partition::Cold => Role::LogCold,
+            Partition::Hot => Role::LogHot,
+        };
+        self.h
+            .write_at(flash, slot, log, position, page.local, role)?;
+        self.counts.random_pages[partition as usize] += 1;
+        self.programmed_on(die);
+        if position + 1 == self.plan.host_pages_per_block {
+            self.close(flash, log, die, partition)?;
+        }
+        Ok(())
+    }
+
+    /// The open block of a die that takes a page, and its partition. Merges may have to come first; they may
+    /// make a hot page cold.
+    fn random_log<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        die: u32,
+        local: Lpn,
+    ) -> Result<(Log, Partition), F::Error> {
+        loop {
+            let partition = self.partition_of(local);
+            if let Some(log) = self.h.watch.random.open(die, partition) {
+                return Ok((log, partition));
+            }
+            if self.h.watch.random.in_use(die) < self.plan.random_blocks {
+                let log = self.h.take_log(flash, die, None)?;
+                self.h.watch.random.taken(log, die, partition);
+                return Ok((log, partition));
+            }
+            self.foreground_merge(flash, die, partition)?;
+        }
+    }
+
+    #[inline(always)]
+    fn partition_of(&self, local: Lpn) -> Partition {
+        if self.options.partitions == 1 {
+            return Partition::Cold;
+        }
+        let at = self.h.newest_log_page(local);
+        match self.h.watch.random.entry(at) {
+            Some((Partition::Hot, _)) => Partition::Hot,
+            Some((_, updates)) if u32::from(updates) >= self.options.hot_updates => Partition::Hot,
+            _ => Partition::Cold,
+        }
+    }
+
+    /// Where the sequence numbers of a partition's open block begin.
+    fn sequences_of(&self, die: u32, partition: Partition) -> usize {
+        (2 * die as usize + partition as usize) * self.h.pages_per_block() as usize
+    }
+
+    /// An open block is full: writes its summary.
+    fn close<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        log: Log,
+        die: u32,
+        partition: Partition,
+    ) -> Result<(), F::Error> {
+        self.h.watch.random.closed(log);
+        if !self.options.summary_pages {
+            return Ok(());
+        }
+        let positions = self.plan.host_pages_per_block;
+        let first = self.sequences_of(die, partition);
+        let to = flash.geometry().ppn(self.h.log_block(log), positions);
+        let (h, sequences) = (&self.h, &self.sequences);
+        let oob = Oob {
+            lpn: Lpn(positions),
+            role: Role::Summary,
+            tag: partition as u32,
+        };
+        let fill = |bytes: &mut [u8]| {
+            let pages = (0..positions).map(|i| {
+                let lpn = h.space().device_lpn(h.log_page(log, i));
+                (lpn, sequences[first + i as usize])
+            });
+            summary::write(bytes, partition, pages);
+        };
+        flash.program_map(to, oob, fill, F::Token::default())?;
+        self.counts.summary_programs += 1;
+        Ok(())
+    }
+
+    // ---- merges of random log blocks ----------------------------------------------------------------
+
+    /// Every die whose random log blocks are used up reclaims one. Die `asking` needs it for `partition`.
+    fn foreground_merge<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        asking: u32,
+        partition: Partition,
+    ) -> Result<(), F::Error> {
+        self.h.watch.random.cost.merge_id += 1;
+        self.counts.merge_invocations += 1;
+        for die in 0..self.dies() {
+            if self.h.watch.random.in_use(die) < self.plan.random_blocks {
+                continue;
+            }
+            if let Some(victim) = self.foreground_victim(die, partition, die == asking) {
+                self.h.merge_full(flash, victim)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The replacement flow of Fig. 11 on one die.
+    fn foreground_victim(&mut self, die: u32, partition: Partition, asking: bool) -> Option<Log> {
+        let random = &self.h.watch.random;
+        let hot = random.cheapest(die, Partition::Hot);
+        if let Some((_, log)) = hot.filter(|&(rank, _)| is_known_dead(rank)) {
+            self.counts.known_dead_victims += 1;
+            return Some(log);
+        }
+        let (size, maximum) = (random.size(die, Partition::Hot), self.hot_maximum());
+        let from = match partition {
+            Partition::Hot if size >= maximum => Partition::Hot,
+            Partition::Cold if size > maximum => Partition::Hot,
+            _ => Partition::Cold,
+        };
+        let other = || asking.then(|| random.cheapest(die, from.other())).flatten();
+        random
+            .cheapest(die, from)
+            .or_else(other)
+            .map(|(_, log)| log)
+    }
+
+    /// Largest size of the hot partition, in blocks of a die.
+    fn hot_maximum(&self) -> u32 {
+        let blocks = self.plan.random_blocks;
+        match self.options.hot_maximum_percent {
+            0 => self.h.watch.random.hot_maximum(blocks),
+            percent => ((u64::from(blocks) * u64::from(percent) / 100) as u32).max(2),
+        }
+    }
+
+    /// The block of a die that idle time is spent on, if any deserves it.
+    fn background_victim(&mut self, die: u32) -> Option<Log> {
+        let random = &self.h.watch.random;
+        if self.options.background == Background::Aggressive {
+            return random
+                .cheapest(die, Partition::Cold)
+                .map(|(_, log)| log);
+        }
+        random.by_cost(die, Partition::Cold, &mut self.sorted);
+        let candidates = self.sorted.iter().zip(1..);
+        let eligible = candidates.into_iter().find(|&(&(rank, log), position)| {
+            is_known_dead(rank) || random.cost.distance(log.0) > position
+        });
+        eligible.map(|(&(_, log), _)| log)
+    }
+
+    /// What a background merge is taken to last.
+    fn estimate_ns(&self, work: &Work) -> u64 {
+        let o = &self.options;
+        let parts = [
+            (work.reads, o.t_read_ns),
+            (work.programs, o.t_program_ns),
+            (work.erases, o.t_erase_ns),
+        ];
+        parts
+            .iter()
+            .fold(0, |sum: u64, (n, ns)| sum.saturating_add(n.saturating_mul(*ns)))
+    }
+
+    // ---- snapshot -----------------------------------------------------------------------------------
+
+    /// Blocks that each die gives for a snapshot of that many pages; `None` if one lacks them.
+    fn snapshot_blocks(&self, pages: u64) -> Option<Vec<u32>> {
+        let (dies, per_block) = (u64::from(self.dies()), u64::from(self.h.pages_per_block()));
+        (0..dies)
+            .map(|die| {
+                let here = pages.saturating_sub(die).div_ceil(dies);
+                let blocks = here.div_ceil(per_block);
+                let free = u64::from(self.h.free_blocks(die as u32));
+                (blocks <= free).then_some(blocks as u32)
+            })
+            .collect()
+    }
+
+    fn write_snapshot<F: Flash>(&mut self, flash: &mut F, pages: u64) -> Result<(), F::Error> {
+        let Some(blocks) = self.snapshot_blocks(pages) else {
+            self.counts.snapshots_left_out += 1;
+            return Ok(());
+        };
+        let mut first_of_die = Vec::with_capacity(blocks.len());
+        for (die, n) in (0..).zip(blocks) {
+            first_of_die.push(self.snapshot.len());
+            for _ in 0..n {
+                let block = self.h.lend_block(die);
+                self.snapshot.push(block);
+            }
+        }
+        let content = if F::BEARS_DATA {
+            self.snapshot_content(flash)
+        } else {
+            Vec::new()
+        };
+        let (dies, per_block) = (u64::from(self.dies()), u64::from(self.h.pages_per_block()));
+        let page_bytes = flash.page_bytes() as usize;
+        for i in 0..pages {
+            let (row, die) = (i / dies, i % dies);
+            let block = self.snapshot[first_of_die[die as usize] + (row / per_block) as usize];
+            let to = flash.geometry().ppn(block, (row % per_block) as u32);
+            let oob = Oob {
+                lpn: Lpn(i as u32),
+                role: Role::Map,
+                tag: SNAPSHOT_TAG,
+            };
+            let fill = |bytes: &mut [u8]| {
+                let rest = &content[i as usize * page_bytes..];
+                let n = rest.len().min(bytes.len());
+                bytes[..n].copy_from_slice(&rest[..n]);
+            };
+            flash.program_map(to, oob, fill, F::Token::default())?;
+        }
+        self.counts.snapshot_programs += pages;
+        Ok(())
+    }
+
+    fn snapshot_content<F: Flash>(&self, flash: &F) -> Vec<u8> {
+        let geometry = &self.h.space().geometry;
+        let pages = self.h.pages_per_block();
+        let block_on = |segment, die| {
+            let block = self.h.log_block(self.h.owned(self.logical(segment, die))?);
+            let pst = (0..pages).map(|o| flash.is_programmed(geometry.ppn(block, o)));
+            Some((block.0 - geometry.pbn(die, 0).0, pst.collect()))
+        };
+        let segments: Vec<Vec<_>> = self
+            .h
+            .watch
+            .segments
+            .iter()
+            .map(|segment| (0..self.dies()).map(|die| block_on(segment, die)).collect())
+            .collect();
+        let mut by_die: Vec<Vec<Log>> = vec![Vec::new(); self.dies() as usize];
+        for log in self.h.watch.random.logs() {
+            by_die[geometry.die_of(self.h.log_block(log)) as usize].push(log);
+        }
+        let entry = |log, position| {
+            let lpn = self.h.log_page(log, position);
+            let page = Some(LogPage { log, position });
+            let (_, updates) = self.h.watch.random.entry(page)?;
+            (lpn.is_some() && self.h.is_valid_at(log, position))
+                .then(|| (self.h.space().device_lpn(lpn), updates))
+        };
+        let random: Vec<Vec<_>> = by_die
+            .into_iter()
+            .map(|mut logs| {
+                logs.sort_unstable_by_key(|&log| self.h.log_block(log));
+                let pages_of = |log| (0..pages).map(move |position| (log, position));
+                let all = logs.into_iter().flat_map(pages_of);
+                all.map(|(log, position)| entry(log, position)).collect()
+            })
+            .collect();
+        self.plan.layout.write(&segments, &random)
+    }
+
+    /// The tables are about to change: the snapshot is worth nothing from now on.
+    #[cold]
+    fn drop_snapshot<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
+        for block in std::mem::take(&mut self.snapshot) {
+            flash.erase(block, Cause::Map, F::Token::default())?;
+            self.h.take_back(block);
+        }
+        Ok(())
+    }
+
+    // ---- checks -------------------------------------------------------------------------------------
+
+    fn audit_segments<F: Flash>(&self, flash: &F) -> Result<(), String> {
+        let dies = 0..self.dies();
+        self.h.watch.segments.audit(|segment| {
+            let blocks = dies.clone();
+            blocks
+                .filter(|&die| self.h.owned(self.logical(segment, die)).is_some())
+                .count() as u32
+        })?;
+        for segment in self.h.watch.segments.iter() {
+            for die in dies.clone() {
+                let l = self.logical(segment, die);
+                let Some(log) = self.h.owned(l) else { continue };
+                let block = self.h.log_block(log);
+                let geometry = flash.geometry();
+                if geometry.die_of(block) != die || !self.h.is_aligned(log, l) {
+                    return Err(format!("segment {segment}, die {die}: wrong block"));
+                }
+                if flash.written(block) == 0 {
+                    return Err(format!("segment {segment}, die {die}: blank log block"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn audit_budgets<F: Flash>(&self, flash: &F) -> Result<(), String> {
+        let random = &self.h.watch.random;
+        for die in 0..self.dies() {
+            if random.in_use(die) > self.plan.random_blocks {
+                return Err(format!("die {die}: too many random log blocks"));
+            }
+            if self.snapshot.is_empty() && self.h.free_blocks(die) == 0 {
+                return Err(format!("die {die}: the reserve is gone"));
+            }
+        }
+        let pages = self.h.pages_per_block();
+        for log in random.logs() {
+            let (written, full) = (self.h.written(flash, log), self.plan.host_pages_per_block);
+            let fits = if random.is_closed(log) {
+                written == pages
+            } else {
+                (1..full).contains(&written)
+            };
+            if !fits {
+                return Err(format!("log {}: {written} positions written", log.0));
+            }
+        }
+        Ok(())
+    }
+
+    /// The momentary values: name, value.
+    fn momentary(&self) -> Vec<(&'static str, f64)> {
+        let random = &self.h.watch.random;
+        let (mut programmed, mut known_dead, mut degrees) = ([0; 2], 0_u64, 0);
+        let mut blocks = [0_u64; 2];
+        for log in random.logs() {
+            let partition = random.partition(log).expect("a random log block");
+            let (degree, overflow) = (random.cost.degree(log.0), random.cost.overflow(log.0));
+            blocks[partition as usize] += 1;
+            programmed[partition as usize] += u64::from(self.h.host_pages(log));
+            known_dead += u64::from(random.is_closed(log) && degree == 0 && !overflow);
+            degrees += u64::from(degree);
+        }
+        let [cold, hot] = Partition::ALL
+            .map(|partition| ratio(random.valid(partition), programmed[partition as usize]));
+        let m = &self.h.merges;
+        let reclaimed = m.log_reclaimed * u64::from(self.h.pages_per_block());
+        let (most, least) = self.counts.die_shares();
+        vec![
+            ("hot_blocks", blocks[1] as f64),
+            ("cold_blocks", blocks[0] as f64),
+            ("hot_maximum_per_die", f64::from(self.hot_maximum())),
+            ("hot_utilisation", hot),
+            ("cold_utilisation", cold),
+            ("die_share_max", most),
+            ("die_share_min", least),
+            ("known_dead_blocks", known_dead as f64),
+            ("sequential_segments", f64::from(self.h.watch.segments.len())),
+            ("log_utilisation", ratio(m.log_pages_used, reclaimed)),
+            ("mean_degree", ratio(degrees, blocks[0] + blocks[1])),
+        ]
+    }
+}
+
+impl Ftl for LastPlusPlus {
+    const KEY: &'static str = "last++";
+    const TITLE: &'static str = "LAST++";
+    const SUMMARY: &'static str =
+        "striped sequential log blocks, hot and cold random ones, on all dies at once";
+    const SOURCE: &'static str = "ACM TOS 2016";
+    type Options = LastPlusPlusOptions;
+
+    fn ram_bytes(geometry: &Geometry, options: &LastPlusPlusOptions) -> u64 {
+        config::ram_bytes(geometry, options)
+    }
+
+    fn tables(geometry: &Geometry, options: &LastPlusPlusOptions) -> Vec<Table> {
+        config::tables(geometry, options)
+    }
+
+    fn format<F: Flash>(
+        space: &Space,
+        options: &LastPlusPlusOptions,
+        start: Start,
+        flash: &mut F,
+    ) -> Result<Self, Refusal> {
+        let plan = Plan::new(space, options)?;
+        let hybrid = HybridPlan {
+            log_blocks: plan.log_blocks,
+            log_slots: plan.log_blocks,
+            reserve: 1,
+            map_blocks: options.map_blocks,
+            map_entries_per_page: options.map_entries_per_page,
+            lists: 0,
+        };
+        let dies = space.dies;
+        space.need_blocks(&hybrid.needs(space))?;
+        let room = config::merge_cost_room(&space.geometry, options);
+        let logs = Logs {
+            random: RandomLogs::new(space, plan.log_blocks, plan.random_blocks * dies, room),
+            segments: Segments::new(
+                plan.sequential_segments,
+                plan.segments,
+                plan.log_blocks * dies,
+            ),
+        };
+        let h = Hybrid::format(space, &hybrid, start, logs, flash)?;
+        let mut die_order = Lists::new(dies as usize, 1);
+        (0..dies).for_each(|die| die_order.push_back(DIES, die));
+        let sequences = if F::BEARS_DATA && options.summary_pages {
+            vec![0; (2 * dies * space.geometry.pages_per_block) as usize]
+        } else {
+            Vec::new()
+        };
+        Ok(Self {
+            h,
+            options: options.clone(),
+            plan,
+            counts: Counts::new(dies),
+            die_order,
+            sequences,
+            snapshot: Vec::new(),
+            sorted: Vec::new(),
+        })
+    }
+
+    fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        if !self.snapshot.is_empty() {
+            self.drop_snapshot(flash)?;
+        }
+        let sequential = self.options.is_sequential(run.request_pages);
+        run.iter().try_for_each(|(lpn, slot)| {
+            let page = self.locate(lpn);
+            if sequential && self.write_sequential(flash, slot, &page)? {
+                return Ok(());
+            }
+            self.write_random(flash, slot, &page)
+        })
+    }
+
+    fn read<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        run.iter().try_for_each(|(lpn, slot)| {
+            let page = self.locate(lpn);
+            if !self.look_up_page(&page) {
+                self.look_up_segment(page.segment);
+            }
+            self.h.read(flash, slot, page.local)
+        })
+    }
+
+    fn trim<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        if !self.snapshot.is_empty() {
+            self.drop_snapshot(flash)?;
+        }
+        for (lpn, _) in run.iter() {
+            let page = self.locate(lpn);
+            self.h.trim(page.local);
+        }
+        Ok(())
+    }
+
+    fn idle<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        start_ns: u64,
+        end_ns: u64,
+    ) -> Result<(), F::Error> {
+        if self.options.background == Background::Off {
+            return Ok(());
+        }
+        let mut now = start_ns.saturating_add(self.options.idle_timeout_ns);
+        let mut found = true;
+        while found {
+            found = false;
+            for die in 0..self.dies() {
+                if now >= end_ns {
+                    return Ok(());
+                }
+                let Some(victim) = self.background_victim(die) else {
+                    continue;
+                };
+                found = true;
+                flash.background(now);
+                if !self.snapshot.is_empty() {
+                    self.drop_snapshot(flash)?;
+                }
+                let before = self.h.work();
+                self.h.merge_full(flash, victim)?;
+                self.counts.background_merges += 1;
+                let work = self.h.work().since(&before);
+                now = now.saturating_add(self.estimate_ns(&work));
+            }
+        }
+        Ok(())
+    }
+
+    fn shutdown<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
+        if !self.snapshot.is_empty() {
+            return Ok(());
+        }
+        let pages = self.plan.layout.pages(flash.page_bytes());
+        self.write_snapshot(flash, pages)
+    }
+
+    fn counters(&self) -> SchemeCounters {
+        let c = &self.counts;
+        let m = &self.h.merges;
+        let mut counters = SchemeCounters {
+            merges: m.clone(),
+            ..SchemeCounters::default()
+        };
+        let extra = [
+            ("seq_pages", c.seq_pages),
+            ("cold_pages", c.random_pages[0]),
+            ("hot_pages", c.random_pages[1]),
+            ("log_reclaimed", m.log_reclaimed),
+            ("log_pages_used", m.log_pages_used),
+            ("merge_invocations", c.merge_invocations),
+            ("background_merges", c.background_merges),
+            ("hash_lookups", c.hash_lookups),
+            ("hash_references", c.hash_references),
+        ];
+        for (name, value) in extra {
+            counters.extra(name, value);
+        }
+        let stats = [
+            (
+                "references_per_lookup",
+                ratio(c.hash_references, c.hash_lookups),
+            ),
+            ("known_dead_victims", c.known_dead_victims as f64),
+            ("summary_programs", c.summary_programs as f64),
+            ("snapshot_programs", c.snapshot_programs as f64),
+            ("snapshots_left_out", c.snapshots_left_out as f64),
+        ];
+        for (name, value) in stats.into_iter().chain(self.momentary()) {
+            counters.stat(name, value, Combine::Sum);
+        }
+        counters
+    }
+
+    fn reset_counters(&mut self) {
+        self.h.merges = Default::default();
+        self.counts = Counts::new(self.dies());
+    }
+
+    fn observe(&self, seen: &mut Observation) {
+        for (name, value) in self.momentary() {
+            seen.sum(name, value);
+        }
+    }
+
+    fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
+        let live = self
+            .h
+            .audit(flash, self.plan.log_blocks * self.dies())?;
+        self.audit_segments(flash)?;
+        self.audit_budgets(flash)?;
+        self.h.watch.random.audit(|log| {
+            (0..self.h.pages_per_block())
+                .filter(move |&position| self.h.is_valid_at(log, position))
+                .map(move |position| (position, self.h.log_page(log, position)))
+        })?;
+        Ok(live)
+    }
+}
