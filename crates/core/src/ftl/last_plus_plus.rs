@@ -114,13 +114,20 @@ impl Counts {
     fn die_shares(&self) -> (f64, f64) {
         let sum: u64 = self.die_pages.iter().sum();
         let share = |pages: Option<&u64>| ratio(pages.copied().unwrap_or(0), sum);
-        (share(self.die_pages.iter().max()), share(self.die_pages.iter().min()))
+        (
+            share(self.die_pages.iter().max()),
+            share(self.die_pages.iter().min()),
+        )
     }
 }
 
 /// "No value" where the divisor is 0.
 fn ratio(a: u64, b: u64) -> f64 {
-    if b == 0 { f64::NAN } else { a as f64 / b as f64 }
+    if b == 0 {
+        f64::NAN
+    } else {
+        a as f64 / b as f64
+    }
 }
 
 /// A page of the host: by the device's number, by the space's, and where that is.
@@ -406,9 +413,7 @@ impl LastPlusPlus {
     fn background_victim(&mut self, die: u32) -> Option<Log> {
         let random = &self.h.watch.random;
         if self.options.background == Background::Aggressive {
-            return random
-                .cheapest(die, Partition::Cold)
-                .map(|(_, log)| log);
+            return random.cheapest(die, Partition::Cold).map(|(_, log)| log);
         }
         random.by_cost(die, Partition::Cold, &mut self.sorted);
         let candidates = self.sorted.iter().zip(1..);
@@ -426,9 +431,9 @@ impl LastPlusPlus {
             (work.programs, o.t_program_ns),
             (work.erases, o.t_erase_ns),
         ];
-        parts
-            .iter()
-            .fold(0, |sum: u64, (n, ns)| sum.saturating_add(n.saturating_mul(*ns)))
+        parts.iter().fold(0, |sum: u64, (n, ns)| {
+            sum.saturating_add(n.saturating_mul(*ns))
+        })
     }
 
     // ---- snapshot -----------------------------------------------------------------------------------
@@ -613,7 +618,10 @@ impl LastPlusPlus {
             ("die_share_max", most),
             ("die_share_min", least),
             ("known_dead_blocks", known_dead as f64),
-            ("sequential_segments", f64::from(self.h.watch.segments.len())),
+            (
+                "sequential_segments",
+                f64::from(self.h.watch.segments.len()),
+            ),
             ("log_utilisation", ratio(m.log_pages_used, reclaimed)),
             ("mean_degree", ratio(degrees, blocks[0] + blocks[1])),
         ]
@@ -809,9 +817,7 @@ impl Ftl for LastPlusPlus {
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
-        let live = self
-            .h
-            .audit(flash, self.plan.log_blocks * self.dies())?;
+        let live = self.h.audit(flash, self.plan.log_blocks * self.dies())?;
         self.audit_segments(flash)?;
         self.audit_budgets(flash)?;
         self.h.watch.random.audit(|log| {

@@ -454,9 +454,7 @@ impl<W: Watch> Hybrid<W> {
             programs: copies,
             erases: m.erases_switch + m.erases_partial + m.erases_full + m.erases_dead,
         };
-        self.maps
-            .iter()
-            .fold(merges, |sum, map| sum.and(&map.work))
+        self.maps.iter().fold(merges, |sum, map| sum.and(&map.work))
     }
 
     #[inline(always)]

@@ -169,6 +169,9 @@ mod tests {
         assert_eq!(list(&cost, 0), [(2, 1)]);
         cost.merge_id = 3;
         cost.taken(0);
-        assert_eq!((cost.degree(0), cost.overflow(0), cost.distance(0)), (0, false, 0));
+        assert_eq!(
+            (cost.degree(0), cost.overflow(0), cost.distance(0)),
+            (0, false, 0)
+        );
     }
 }

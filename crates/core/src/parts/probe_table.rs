@@ -193,7 +193,9 @@ impl ProbeTable {
                 || self.ahead(home, bucket) != distance
                 || !reached
             {
-                return Err(format!("hash bucket {bucket} is not where probing finds it"));
+                return Err(format!(
+                    "hash bucket {bucket} is not where probing finds it"
+                ));
             }
         }
         if keys != self.len {

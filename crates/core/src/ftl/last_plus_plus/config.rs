@@ -160,10 +160,7 @@ pub fn tables(geometry: &Geometry, options: &LastPlusPlusOptions) -> Vec<Table> 
     let layout = Layout::new(geometry, segments, random_blocks);
     let blocks = u64::from(geometry.blocks());
     let random = u64::from(random_blocks) * u64::from(geometry.dies);
-    let (page_bits, block_bits) = (
-        bits_for(geometry.pages_per_block.into()),
-        bits_for(blocks),
-    );
+    let (page_bits, block_bits) = (bits_for(geometry.pages_per_block.into()), bits_for(blocks));
     let list = match options.merge_cost_entries {
         0 => u64::from(geometry.pages_per_block),
         entries => u64::from(entries.min(PAGES_PER_BLOCK_MAX)),

@@ -342,7 +342,9 @@ impl RandomLogs {
             }
         }
         if valid != self.valid || sizes.iter().ne(self.dies.iter().map(|die| &die.size)) {
-            return Err(format!("partitions hold {valid:?} valid pages, {sizes:?} blocks"));
+            return Err(format!(
+                "partitions hold {valid:?} valid pages, {sizes:?} blocks"
+            ));
         }
         if u64::from(self.pages.len()) != valid[0] + valid[1] {
             return Err(format!("page table has {} entries", self.pages.len()));

@@ -150,7 +150,9 @@ impl Segments {
                 blocks: counted,
             } = self.entries[entry as usize];
             if last >= Some(seq_id) || self.entry_of[segment as usize] != entry {
-                return Err(format!("entry {entry} of the sequential table is out of order"));
+                return Err(format!(
+                    "entry {entry} of the sequential table is out of order"
+                ));
             }
             if counted == 0 || counted != blocks(segment) {
                 return Err(format!("segment {segment} counts {counted} blocks"));
@@ -160,6 +162,7 @@ impl Segments {
         if self.table.len() != self.len() {
             return Err(format!("{} keys in the sequential table", self.table.len()));
         }
-        self.table.audit(|entry| self.entries[entry as usize].segment)
+        self.table
+            .audit(|entry| self.entries[entry as usize].segment)
     }
 }
