@@ -98,6 +98,7 @@ fn number_values(key: &str) -> Vec<&'static str> {
         "log_blocks" => vec!["6", "8"],
         "map_blocks" => vec!["2", "3"],
         "sequential_threshold" => vec!["0", "1", "4"],
+        "sequential_log_blocks" => vec!["2"],
         "partitions" => vec!["1", "2"],
         "hot_updates" => vec!["1", "2"],
         "hot_maximum_percent" => vec!["50", "100"],

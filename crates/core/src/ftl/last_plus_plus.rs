@@ -32,9 +32,13 @@
 //! flash's own knowledge of programmed positions. The snapshot finds the keys of its entries in the OOBs, so that
 //! it is exactly as large as the paper's tables; it is left out when a die lacks the free blocks for its part.
 
+mod checks;
 mod config;
+mod counts;
+mod merges;
 mod random;
 mod segments;
+mod shutdown;
 pub mod snapshot;
 pub mod summary;
 #[cfg(test)]
@@ -44,15 +48,15 @@ pub use config::{Background, LastPlusPlusOptions};
 pub use random::Partition;
 
 use crate::address::{Lpn, Pbn};
-use crate::flash::{Cause, Flash, Oob, Role, Slot};
+use crate::flash::{Flash, Oob, Role, Slot};
 use crate::ftl::{Ftl, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::parts::hybrid::{Hybrid, HybridPlan, Log, LogPage, Watch};
 use crate::parts::lists::Lists;
-use crate::parts::map_area::Work;
 use crate::report::{Combine, Observation, SchemeCounters, Table};
 use config::Plan;
-use random::{RandomLogs, is_known_dead};
+use counts::{Counts, ratio};
+use random::RandomLogs;
 use segments::Segments;
 
 /// Tag in the OOBs of snapshot pages; pages of the map area have none.
@@ -74,59 +78,6 @@ impl Watch for Logs {
     fn released(&mut self, log: Log) {
         self.random.released(log);
         self.segments.released(log);
-    }
-}
-
-/// The scheme's own counters.
-#[derive(Clone, Debug, Default)]
-struct Counts {
-    seq_pages: u64,
-    /// Host pages programmed in random log blocks by partition.
-    random_pages: [u64; 2],
-    merge_invocations: u64,
-    background_merges: u64,
-    hash_lookups: u64,
-    hash_references: u64,
-    /// Foreground merges' victims that were dead blocks of the hot partition and known to be.
-    known_dead_victims: u64,
-    summary_programs: u64,
-    snapshot_programs: u64,
-    snapshots_left_out: u64,
-    /// Host pages programmed by die.
-    die_pages: Vec<u64>,
-}
-
-impl Counts {
-    fn new(dies: u32) -> Self {
-        Self {
-            die_pages: vec![0; dies as usize],
-            ..Self::default()
-        }
-    }
-
-    #[inline(always)]
-    fn look_up(&mut self, references: u32) {
-        self.hash_lookups += 1;
-        self.hash_references += u64::from(references);
-    }
-
-    /// Largest and smallest share of a die in the host's programs.
-    fn die_shares(&self) -> (f64, f64) {
-        let sum: u64 = self.die_pages.iter().sum();
-        let share = |pages: Option<&u64>| ratio(pages.copied().unwrap_or(0), sum);
-        (
-            share(self.die_pages.iter().max()),
-            share(self.die_pages.iter().min()),
-        )
-    }
-}
-
-/// "No value" where the divisor is 0.
-fn ratio(a: u64, b: u64) -> f64 {
-    if b == 0 {
-        f64::NAN
-    } else {
-        a as f64 / b as f64
     }
 }
 
@@ -355,276 +306,6 @@ impl LastPlusPlus {
         flash.program_map(to, oob, fill, F::Token::default())?;
         self.counts.summary_programs += 1;
         Ok(())
-    }
-
-    // ---- merges of random log blocks ----------------------------------------------------------------
-
-    /// Every die whose random log blocks are used up reclaims one. Die `asking` needs it for `partition`.
-    fn foreground_merge<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        asking: u32,
-        partition: Partition,
-    ) -> Result<(), F::Error> {
-        self.h.watch.random.cost.merge_id += 1;
-        self.counts.merge_invocations += 1;
-        for die in 0..self.dies() {
-            if self.h.watch.random.in_use(die) < self.plan.random_blocks {
-                continue;
-            }
-            if let Some(victim) = self.foreground_victim(die, partition, die == asking) {
-                self.h.merge_full(flash, victim)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The replacement flow of Fig. 11 on one die.
-    fn foreground_victim(&mut self, die: u32, partition: Partition, asking: bool) -> Option<Log> {
-        let random = &self.h.watch.random;
-        let hot = random.cheapest(die, Partition::Hot);
-        if let Some((_, log)) = hot.filter(|&(rank, _)| is_known_dead(rank)) {
-            self.counts.known_dead_victims += 1;
-            return Some(log);
-        }
-        let (size, maximum) = (random.size(die, Partition::Hot), self.hot_maximum());
-        let from = match partition {
-            Partition::Hot if size >= maximum => Partition::Hot,
-            Partition::Cold if size > maximum => Partition::Hot,
-            _ => Partition::Cold,
-        };
-        let other = || asking.then(|| random.cheapest(die, from.other())).flatten();
-        random
-            .cheapest(die, from)
-            .or_else(other)
-            .map(|(_, log)| log)
-    }
-
-    /// Largest size of the hot partition, in blocks of a die.
-    fn hot_maximum(&self) -> u32 {
-        let blocks = self.plan.random_blocks;
-        match self.options.hot_maximum_percent {
-            0 => self.h.watch.random.hot_maximum(blocks),
-            percent => ((u64::from(blocks) * u64::from(percent) / 100) as u32).max(2),
-        }
-    }
-
-    /// The block of a die that idle time is spent on, if any deserves it.
-    fn background_victim(&mut self, die: u32) -> Option<Log> {
-        let random = &self.h.watch.random;
-        if self.options.background == Background::Aggressive {
-            return random.cheapest(die, Partition::Cold).map(|(_, log)| log);
-        }
-        random.by_cost(die, Partition::Cold, &mut self.sorted);
-        let candidates = self.sorted.iter().zip(1..);
-        let eligible = candidates.into_iter().find(|&(&(rank, log), position)| {
-            is_known_dead(rank) || random.cost.distance(log.0) > position
-        });
-        eligible.map(|(&(_, log), _)| log)
-    }
-
-    /// What a background merge is taken to last.
-    fn estimate_ns(&self, work: &Work) -> u64 {
-        let o = &self.options;
-        let parts = [
-            (work.reads, o.t_read_ns),
-            (work.programs, o.t_program_ns),
-            (work.erases, o.t_erase_ns),
-        ];
-        parts.iter().fold(0, |sum: u64, (n, ns)| {
-            sum.saturating_add(n.saturating_mul(*ns))
-        })
-    }
-
-    // ---- snapshot -----------------------------------------------------------------------------------
-
-    /// Blocks that each die gives for a snapshot of that many pages; `None` if one lacks them.
-    fn snapshot_blocks(&self, pages: u64) -> Option<Vec<u32>> {
-        let (dies, per_block) = (u64::from(self.dies()), u64::from(self.h.pages_per_block()));
-        (0..dies)
-            .map(|die| {
-                let here = pages.saturating_sub(die).div_ceil(dies);
-                let blocks = here.div_ceil(per_block);
-                let free = u64::from(self.h.free_blocks(die as u32));
-                (blocks <= free).then_some(blocks as u32)
-            })
-            .collect()
-    }
-
-    fn write_snapshot<F: Flash>(&mut self, flash: &mut F, pages: u64) -> Result<(), F::Error> {
-        let Some(blocks) = self.snapshot_blocks(pages) else {
-            self.counts.snapshots_left_out += 1;
-            return Ok(());
-        };
-        let mut first_of_die = Vec::with_capacity(blocks.len());
-        for (die, n) in (0..).zip(blocks) {
-            first_of_die.push(self.snapshot.len());
-            for _ in 0..n {
-                let block = self.h.lend_block(die);
-                self.snapshot.push(block);
-            }
-        }
-        let content = if F::BEARS_DATA {
-            self.snapshot_content(flash)
-        } else {
-            Vec::new()
-        };
-        let (dies, per_block) = (u64::from(self.dies()), u64::from(self.h.pages_per_block()));
-        let page_bytes = flash.page_bytes() as usize;
-        for i in 0..pages {
-            let (row, die) = (i / dies, i % dies);
-            let block = self.snapshot[first_of_die[die as usize] + (row / per_block) as usize];
-            let to = flash.geometry().ppn(block, (row % per_block) as u32);
-            let oob = Oob {
-                lpn: Lpn(i as u32),
-                role: Role::Map,
-                tag: SNAPSHOT_TAG,
-            };
-            let fill = |bytes: &mut [u8]| {
-                let rest = &content[i as usize * page_bytes..];
-                let n = rest.len().min(bytes.len());
-                bytes[..n].copy_from_slice(&rest[..n]);
-            };
-            flash.program_map(to, oob, fill, F::Token::default())?;
-        }
-        self.counts.snapshot_programs += pages;
-        Ok(())
-    }
-
-    fn snapshot_content<F: Flash>(&self, flash: &F) -> Vec<u8> {
-        let geometry = &self.h.space().geometry;
-        let pages = self.h.pages_per_block();
-        let block_on = |segment, die| {
-            let block = self.h.log_block(self.h.owned(self.logical(segment, die))?);
-            let pst = (0..pages).map(|o| flash.is_programmed(geometry.ppn(block, o)));
-            Some((block.0 - geometry.pbn(die, 0).0, pst.collect()))
-        };
-        let segments: Vec<Vec<_>> = self
-            .h
-            .watch
-            .segments
-            .iter()
-            .map(|segment| (0..self.dies()).map(|die| block_on(segment, die)).collect())
-            .collect();
-        let mut by_die: Vec<Vec<Log>> = vec![Vec::new(); self.dies() as usize];
-        for log in self.h.watch.random.logs() {
-            by_die[geometry.die_of(self.h.log_block(log)) as usize].push(log);
-        }
-        let entry = |log, position| {
-            let lpn = self.h.log_page(log, position);
-            let page = Some(LogPage { log, position });
-            let (_, updates) = self.h.watch.random.entry(page)?;
-            (lpn.is_some() && self.h.is_valid_at(log, position))
-                .then(|| (self.h.space().device_lpn(lpn), updates))
-        };
-        let random: Vec<Vec<_>> = by_die
-            .into_iter()
-            .map(|mut logs| {
-                logs.sort_unstable_by_key(|&log| self.h.log_block(log));
-                let pages_of = |log| (0..pages).map(move |position| (log, position));
-                let all = logs.into_iter().flat_map(pages_of);
-                all.map(|(log, position)| entry(log, position)).collect()
-            })
-            .collect();
-        self.plan.layout.write(&segments, &random)
-    }
-
-    /// The tables are about to change: the snapshot is worth nothing from now on.
-    #[cold]
-    fn drop_snapshot<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
-        for block in std::mem::take(&mut self.snapshot) {
-            flash.erase(block, Cause::Map, F::Token::default())?;
-            self.h.take_back(block);
-        }
-        Ok(())
-    }
-
-    // ---- checks -------------------------------------------------------------------------------------
-
-    fn audit_segments<F: Flash>(&self, flash: &F) -> Result<(), String> {
-        let dies = 0..self.dies();
-        self.h.watch.segments.audit(|segment| {
-            let blocks = dies.clone();
-            blocks
-                .filter(|&die| self.h.owned(self.logical(segment, die)).is_some())
-                .count() as u32
-        })?;
-        for segment in self.h.watch.segments.iter() {
-            for die in dies.clone() {
-                let l = self.logical(segment, die);
-                let Some(log) = self.h.owned(l) else { continue };
-                let block = self.h.log_block(log);
-                let geometry = flash.geometry();
-                if geometry.die_of(block) != die || !self.h.is_aligned(log, l) {
-                    return Err(format!("segment {segment}, die {die}: wrong block"));
-                }
-                if flash.written(block) == 0 {
-                    return Err(format!("segment {segment}, die {die}: blank log block"));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn audit_budgets<F: Flash>(&self, flash: &F) -> Result<(), String> {
-        let random = &self.h.watch.random;
-        for die in 0..self.dies() {
-            if random.in_use(die) > self.plan.random_blocks {
-                return Err(format!("die {die}: too many random log blocks"));
-            }
-            if self.snapshot.is_empty() && self.h.free_blocks(die) == 0 {
-                return Err(format!("die {die}: the reserve is gone"));
-            }
-        }
-        let pages = self.h.pages_per_block();
-        for log in random.logs() {
-            let (written, full) = (self.h.written(flash, log), self.plan.host_pages_per_block);
-            let fits = if random.is_closed(log) {
-                written == pages
-            } else {
-                (1..full).contains(&written)
-            };
-            if !fits {
-                return Err(format!("log {}: {written} positions written", log.0));
-            }
-        }
-        Ok(())
-    }
-
-    /// The momentary values: name, value.
-    fn momentary(&self) -> Vec<(&'static str, f64)> {
-        let random = &self.h.watch.random;
-        let (mut programmed, mut known_dead, mut degrees) = ([0; 2], 0_u64, 0);
-        let mut blocks = [0_u64; 2];
-        for log in random.logs() {
-            let partition = random.partition(log).expect("a random log block");
-            let (degree, overflow) = (random.cost.degree(log.0), random.cost.overflow(log.0));
-            blocks[partition as usize] += 1;
-            programmed[partition as usize] += u64::from(self.h.host_pages(log));
-            known_dead += u64::from(random.is_closed(log) && degree == 0 && !overflow);
-            degrees += u64::from(degree);
-        }
-        let [cold, hot] = Partition::ALL
-            .map(|partition| ratio(random.valid(partition), programmed[partition as usize]));
-        let m = &self.h.merges;
-        let reclaimed = m.log_reclaimed * u64::from(self.h.pages_per_block());
-        let (most, least) = self.counts.die_shares();
-        vec![
-            ("hot_blocks", blocks[1] as f64),
-            ("cold_blocks", blocks[0] as f64),
-            ("hot_maximum_per_die", f64::from(self.hot_maximum())),
-            ("hot_utilisation", hot),
-            ("cold_utilisation", cold),
-            ("die_share_max", most),
-            ("die_share_min", least),
-            ("known_dead_blocks", known_dead as f64),
-            (
-                "sequential_segments",
-                f64::from(self.h.watch.segments.len()),
-            ),
-            ("log_utilisation", ratio(m.log_pages_used, reclaimed)),
-            ("mean_degree", ratio(degrees, blocks[0] + blocks[1])),
-        ]
     }
 }
 

@@ -21,8 +21,15 @@ pub struct ProbeTable {
     /// Distance of a bucket's key from its home, or [`EMPTY`].
     distance: Vec<u32>,
     handle: Vec<u32>,
-    bucket_of: Vec<u32>,
+    /// By handle, with the distance once more: a hit is one load.
+    place: Vec<Place>,
     len: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    bucket: u32,
+    distance: u32,
 }
 
 impl ProbeTable {
@@ -30,7 +37,7 @@ impl ProbeTable {
     pub fn new(buckets: u32, handles: u32) -> Self {
         let words = buckets.div_ceil(64) as usize;
         let mut occupied = vec![0; words];
-        if buckets % 64 != 0 {
+        if !buckets.is_multiple_of(64) {
             occupied[words - 1] = u64::MAX << (buckets % 64);
         }
         Self {
@@ -38,14 +45,14 @@ impl ProbeTable {
             occupied,
             distance: vec![EMPTY; buckets as usize],
             handle: vec![0; buckets as usize],
-            bucket_of: vec![0; handles as usize],
+            place: vec![Place::default(); handles as usize],
             len: 0,
         }
     }
 
     /// Bytes of memory for a table of that size.
     pub fn ram_bytes(buckets: u64, handles: u64) -> u64 {
-        8 * buckets + buckets.div_ceil(8) + 4 * handles
+        8 * buckets + buckets.div_ceil(8) + 8 * handles
     }
 
     /// Keys in the table.
@@ -61,7 +68,7 @@ impl ProbeTable {
     /// Buckets looked at by a lookup that finds `handle`'s key (which must be in the table).
     #[inline(always)]
     pub fn hit(&self, handle: u32) -> u32 {
-        self.distance[self.bucket_of[handle as usize] as usize] + 1
+        self.place[handle as usize].distance + 1
     }
 
     /// Buckets looked at by a lookup of a key that is not in the table: up to the empty one, or all.
@@ -91,14 +98,14 @@ impl ProbeTable {
     /// The key of `from` is known as `to` from now on.
     #[inline(always)]
     pub fn rename(&mut self, from: u32, to: u32) {
-        let bucket = self.bucket_of[from as usize];
-        self.bucket_of[to as usize] = bucket;
-        self.handle[bucket as usize] = to;
+        let place = self.place[from as usize];
+        self.place[to as usize] = place;
+        self.handle[place.bucket as usize] = to;
     }
 
     /// Removes the key of `handle` and closes the gap.
     pub fn remove(&mut self, handle: u32) {
-        let mut hole = self.bucket_of[handle as usize];
+        let mut hole = self.place[handle as usize].bucket;
         self.clear(hole);
         self.len -= 1;
         let (mut at, mut gap) = (hole, 0);
@@ -124,7 +131,7 @@ impl ProbeTable {
         self.occupied[(bucket / 64) as usize] |= 1 << (bucket % 64);
         self.distance[bucket as usize] = distance;
         self.handle[bucket as usize] = handle;
-        self.bucket_of[handle as usize] = bucket;
+        self.place[handle as usize] = Place { bucket, distance };
     }
 
     #[inline(always)]
@@ -189,7 +196,8 @@ impl ProbeTable {
             let reached = self
                 .next_empty(home)
                 .is_none_or(|empty| self.ahead(home, empty) > distance);
-            if self.bucket_of[handle as usize] != bucket
+            let place = self.place[handle as usize];
+            if (place.bucket, place.distance) != (bucket, distance)
                 || self.ahead(home, bucket) != distance
                 || !reached
             {

@@ -11,6 +11,12 @@ use crate::address::Lpn;
 use crate::geometry::Geometry;
 use crate::report::bits_for;
 
+/// What a segment has on each die: the index of its block and the block's page status table, or nothing.
+pub type SegmentBlocks = Vec<Option<(u32, Vec<bool>)>>;
+
+/// The log pages of a die's random log blocks: LPN and update counter of the valid ones.
+pub type LogPages = Vec<Option<(Lpn, u8)>>;
+
 /// Sizes of the tables, as memory and snapshot count them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -72,13 +78,8 @@ impl Layout {
         self.bytes().div_ceil(u64::from(page_bytes.max(1)))
     }
 
-    /// The tables as bytes. `segments`: by Seq-ID, for each die block index and PST (`None` without a
-    /// block); `pages`: for each die the log pages of its random log blocks.
-    pub fn write(
-        &self,
-        segments: &[Vec<Option<(u32, Vec<bool>)>>],
-        pages: &[Vec<Option<(Lpn, u8)>>],
-    ) -> Vec<u8> {
+    /// The tables as bytes: segments by Seq-ID, log pages by die.
+    pub fn write(&self, segments: &[SegmentBlocks], pages: &[LogPages]) -> Vec<u8> {
         let mut out = BitWriter::default();
         for rank in 0..self.segments {
             out.put(rank.into(), self.seq_id_bits);
@@ -106,14 +107,7 @@ impl Layout {
     }
 
     /// The tables back from their bytes, in the form that [`Self::write`] takes.
-    #[allow(clippy::type_complexity)]
-    pub fn read(
-        &self,
-        bytes: &[u8],
-    ) -> (
-        Vec<Vec<Option<(u32, Vec<bool>)>>>,
-        Vec<Vec<Option<(Lpn, u8)>>>,
-    ) {
+    pub fn read(&self, bytes: &[u8]) -> (Vec<SegmentBlocks>, Vec<LogPages>) {
         let mut input = BitReader { bytes, at: 0 };
         let mut segments = Vec::new();
         for _ in 0..self.segments {
@@ -159,7 +153,7 @@ struct BitWriter {
 impl BitWriter {
     fn put(&mut self, value: u64, bits: u64) {
         for bit in 0..bits {
-            if self.bits % 8 == 0 {
+            if self.bits.is_multiple_of(8) {
                 self.bytes.push(0);
             }
             let last = self.bytes.last_mut().expect("pushed above");
