@@ -108,6 +108,16 @@ pub trait Flash {
     /// Pages of a block programmed since its last erase (gaps not counted).
     fn programmed(&self, pbn: Pbn) -> u32;
 
+    /// Bytes of a page without its spare area.
+    fn page_bytes(&self) -> u32 {
+        4096
+    }
+
+    /// The sequence number that the next program will get; 0 where the flash bears no data.
+    fn next_sequence(&self) -> u64 {
+        0
+    }
+
     /// How often a block has been erased.
     fn erase_count(&self, pbn: Pbn) -> u32;
 

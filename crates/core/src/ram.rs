@@ -114,6 +114,14 @@ impl Flash for RamFlash {
         self.ledger.erase_count(pbn)
     }
 
+    fn page_bytes(&self) -> u32 {
+        self.page_bytes as u32
+    }
+
+    fn next_sequence(&self) -> u64 {
+        self.sequence + 1
+    }
+
     fn host_read(&mut self, slot: Slot, from: Ppn, _after: ()) -> Result<(), Self::Error> {
         self.ledger.read(from, Cause::Host);
         let bytes = self.page(from).bytes.clone();

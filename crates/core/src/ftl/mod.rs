@@ -18,6 +18,7 @@ pub mod fmax;
 pub mod gftl;
 pub mod kast;
 pub mod hat;
+pub mod last_plus_plus;
 pub mod page;
 
 /// Why a configuration cannot run; raised before anything is simulated or written.
@@ -367,4 +368,5 @@ registry! {
     crate::Striped<faster::Faster>,
     crate::Striped<kast::Kast>,
     crate::Striped<gftl::Gftl>,
+    last_plus_plus::LastPlusPlus,
 }
