@@ -119,6 +119,17 @@ impl Run {
     }
 }
 
+/// Times of the flash part below a scheme, for options whose default follows from them.
+#[derive(Clone, Copy, Debug)]
+pub struct PartTimes {
+    /// Cell time of a page read.
+    pub t_r_ns: u64,
+    /// Cell time of a page program.
+    pub t_prog_ns: u64,
+    /// Cell time of a block erase.
+    pub t_bers_ns: u64,
+}
+
 /// A flash translation layer.
 ///
 /// A scheme decides what happens, in which order, and what waits for what; never how long it takes. Its
@@ -140,6 +151,11 @@ pub trait Ftl: Sized + Send + 'static {
     const USES_IDLE_TIME: bool = false;
     /// Its options.
     type Options: Options;
+
+    /// Gives options that nobody has set the default that follows from the part.
+    fn fit_to_part(options: &mut Self::Options, times: PartTimes) {
+        let _ = (options, times);
+    }
 
     /// Bytes of this program's memory that a device of that shape needs for the scheme's tables.
     fn ram_bytes(geometry: &Geometry, options: &Self::Options) -> u64;
