@@ -90,8 +90,19 @@ fn number_values(key: &str) -> Vec<&'static str> {
     match key {
         "gc_low" => vec!["2", "4"],
         "gc_d" => vec!["1", "5"],
-        "log_blocks" => vec!["4", "6"],
+        "log_blocks" => vec!["6", "8"],
         "map_blocks" => vec!["2", "3"],
+        "sequential_log_blocks" => vec!["2", "4"],
+        "sequential_threshold" => vec!["0", "1", "5"],
+        "hot_interval" => vec!["0", "1", "30"],
+        "hot_interval_step" => vec!["0", "1", "100"],
+        "hot_blocks" => vec!["1", "2"],
+        "adjust_period" => vec!["1", "3"],
+        "low_utilization" => vec!["0", "900"],
+        "age_threshold" => vec!["0", "12"],
+        "superblock_blocks" => vec!["1", "2", "3"],
+        "extra_blocks" => vec!["1", "3"],
+        "oob_reads_per_access" => vec!["0", "1", "3"],
         _ => vec![],
     }
 }

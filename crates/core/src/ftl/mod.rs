@@ -12,6 +12,7 @@ use crate::report::{Observation, SchemeCounters, Table, bits_for};
 pub mod bast;
 pub mod block;
 pub mod fast;
+pub mod last;
 pub mod page;
 
 /// Why a configuration cannot run; raised before anything is simulated or written.
@@ -312,4 +313,5 @@ registry! {
     crate::Striped<block::Block>,
     crate::Striped<bast::Bast>,
     crate::Striped<fast::Fast>,
+    crate::Striped<last::Last>,
 }

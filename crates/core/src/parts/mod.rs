@@ -1,8 +1,10 @@
 //! What several schemes share, each once.
 
+pub mod degrees;
 pub mod hybrid;
 pub mod lists;
 pub mod map_area;
 pub mod page_store;
+pub mod partitions;
 pub mod pool;
 pub mod victims;
