@@ -92,7 +92,7 @@ fn number_values(key: &str) -> Vec<&'static str> {
         "gc_d" => vec!["1", "5"],
         "log_blocks" => vec!["6", "8"],
         "map_blocks" => vec!["2", "3"],
-        "sequential_log_blocks" => vec!["2", "4"],
+        "sequential_log_blocks" => vec!["2"],
         "sequential_threshold" => vec!["0", "1", "5"],
         "hot_interval" => vec!["0", "1", "30"],
         "hot_interval_step" => vec!["0", "1", "100"],

@@ -14,6 +14,7 @@ pub mod block;
 pub mod fast;
 pub mod last;
 pub mod page;
+pub mod superblock;
 
 /// Why a configuration cannot run; raised before anything is simulated or written.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -314,4 +315,5 @@ registry! {
     crate::Striped<bast::Bast>,
     crate::Striped<fast::Fast>,
     crate::Striped<last::Last>,
+    crate::Striped<superblock::Superblock>,
 }
