@@ -13,10 +13,10 @@
 //! 0) on, without a header: the OOB's own LPN says which group and directory they are for. First the PMD, one entry a group of
 //! the directory; then the PTEs, one entry a page of the group. An entry is 0 for "nowhere", else 1 + the number
 //! of the physical page inside its die; `w` is just wide enough for that. `E = 512 / w` entries fit; a group
-//! has `E / 2` pages (at most the block), a directory as many groups as the rest of `E` holds. With 17 bits
-//! (1,024 blocks of 128 pages) that is 15 groups of 15 pages, so one directory covers a block and the PGD has
-//! one entry a block, as in the paper; only where dies are so large that `E * E / 4` pages are less than a block
-//! does a block take several directories.
+//! has `E / 2` pages (at most the block), a directory as many groups as the rest of `E` holds. With 18 bits
+//! (1,024 blocks of 128 pages) that is room for 14 groups of 14 pages, so one directory covers a block and the
+//! PGD has one entry a block, as in the paper; only where `E * E / 4` pages are less than a block does a block
+//! take several directories.
 //!
 //! A trim changes no OOB. It can let the page that bears the newest tables of a group be erased; the group then
 //! has none until its next program, and a scan of the OOBs finds its pages by their LPNs. The pages of a
@@ -48,41 +48,63 @@ pub struct OobTables {
     pmd_at: Vec<Ppn>,
 }
 
-impl OobTables {
-    /// Tables of one die, nothing programmed yet.
-    pub fn new(space: &Space) -> Self {
-        let geometry = &space.geometry;
-        let width = Self::entry_bits(geometry);
+/// How the 64 bytes are divided on a device; see the module's text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Layout {
+    width: u32,
+    group_pages: u32,
+    groups_per_block: u32,
+    directory_groups: u32,
+    directories_per_block: u32,
+}
+
+impl Layout {
+    fn of(geometry: &Geometry) -> Self {
+        let die_pages = u64::from(geometry.blocks_per_die) * u64::from(geometry.pages_per_block);
+        let width = bits_for(die_pages + 1) as u32;
         let entries = 8 * OOB_BYTES as u32 / width;
         let group_pages = (entries / 2).min(geometry.pages_per_block);
         let groups_per_block = geometry.pages_per_block.div_ceil(group_pages);
         let directory_groups = (entries - group_pages).min(groups_per_block);
-        let directories_per_block = groups_per_block.div_ceil(directory_groups);
+        Self {
+            width,
+            group_pages,
+            groups_per_block,
+            directory_groups,
+            directories_per_block: groups_per_block.div_ceil(directory_groups),
+        }
+    }
+}
+
+impl OobTables {
+    /// Tables of one die, nothing programmed yet.
+    pub fn new(space: &Space) -> Self {
+        let geometry = &space.geometry;
+        let layout = Layout::of(geometry);
         let blocks = space.logical_blocks() as usize;
         Self {
             base: geometry.first_page(geometry.pbn(space.first_die, 0)).0,
-            width,
-            by_group_pages: Divisor::new(group_pages),
-            by_directory_groups: Divisor::new(directory_groups),
-            groups_per_block,
-            directories_per_block,
-            pte_at: vec![Ppn::NONE; blocks * groups_per_block as usize],
-            pmd_at: vec![Ppn::NONE; blocks * directories_per_block as usize],
+            width: layout.width,
+            by_group_pages: Divisor::new(layout.group_pages),
+            by_directory_groups: Divisor::new(layout.directory_groups),
+            groups_per_block: layout.groups_per_block,
+            directories_per_block: layout.directories_per_block,
+            pte_at: vec![Ppn::NONE; blocks * layout.groups_per_block as usize],
+            pmd_at: vec![Ppn::NONE; blocks * layout.directories_per_block as usize],
             geometry: geometry.clone(),
         }
     }
 
     /// Bits of an entry on such a device.
     pub fn entry_bits(geometry: &Geometry) -> u32 {
-        let pages = u64::from(geometry.blocks_per_die) * u64::from(geometry.pages_per_block);
-        bits_for(pages + 1) as u32
+        Layout::of(geometry).width
     }
 
-    /// Memory in bytes for one device: at most one group of 8 pages, usually 15 and more.
+    /// Memory in bytes for one device.
     pub fn ram_bytes(geometry: &Geometry) -> u64 {
-        let whole = Self::new(&Space::one_die(geometry, 0));
-        let entries = whole.pte_at.len() + whole.pmd_at.len();
-        4 * entries as u64 * u64::from(geometry.dies)
+        let layout = Layout::of(geometry);
+        let entries = u64::from(layout.groups_per_block) + u64::from(layout.directories_per_block);
+        4 * entries * u64::from(geometry.logical_blocks())
     }
 
     /// Group and directory of page `o` of logical block `l`.
@@ -250,14 +272,12 @@ mod tests {
             let logical = u64::from(blocks - 64) * u64::from(pages);
             let geometry =
                 Geometry::new(1, blocks, pages, logical, ProgramOrder::Ascending).unwrap();
-            let tables = OobTables::new(&Space::whole(&geometry));
-            let groups = tables.by_directory_groups.get();
-            let directories = tables.directories_per_block;
+            let layout = Layout::of(&geometry);
             (
-                tables.width,
-                tables.by_group_pages.get(),
-                groups,
-                directories,
+                layout.width,
+                layout.group_pages,
+                layout.directory_groups,
+                layout.directories_per_block,
             )
         };
         assert_eq!(layout(1_024, 128), (18, 14, 10, 1));
