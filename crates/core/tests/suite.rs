@@ -1,10 +1,11 @@
 //! Does every scheme keep what it was given, on every shape of device? One suite for all, instantiated
 //! from the registry; a scheme that is not listed here has no entry there.
 
-use floatgate_core::Ftl;
 use floatgate_core::ftl::{Visitor, all, visit};
-use floatgate_core::options::{Options, Value};
+use floatgate_core::options::{OptionInfo, Options, Value};
+use floatgate_core::rng::SplitMix64;
 use floatgate_core::suite::{Case, cases, run};
+use floatgate_core::{Ftl, ProgramOrder, Start};
 
 struct Suite<'a>(&'a Case);
 
@@ -105,4 +106,60 @@ fn number_values(key: &str) -> Vec<&'static str> {
         "oob_reads_per_access" => vec!["0", "1", "3"],
         _ => vec![],
     }
+}
+
+/// Options meet each other: random devices, each option given or not. What does not fit is refused, the
+/// rest keeps every byte.
+#[test]
+fn random_devices_and_options_keep_every_byte() {
+    let mut failures = Vec::new();
+    let (mut runs, mut refused) = (0, 0);
+    for scheme in all() {
+        for seed in 0..150 {
+            let case = random_case(&scheme.options, seed);
+            match visit(scheme.key, Suite(&case)) {
+                Some(Err(failure)) if failure.contains("refused: ") => refused += 1,
+                Some(Err(failure)) => failures.push(failure),
+                _ => runs += 1,
+            }
+        }
+    }
+    println!("{runs} runs, {refused} refused, seeds 0 .. 149");
+    assert!(
+        failures.is_empty(),
+        "{} of {runs} failed\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+}
+
+fn random_case(options: &[OptionInfo], seed: u64) -> Case {
+    let mut rng = SplitMix64::new(seed);
+    let mut below = |n: u64| rng.below(n) as u32;
+    let (dies, pages, logical) = (1 + below(3), 1 + below(9), 2 + below(12));
+    let mut case = Case {
+        requests: 250,
+        seed,
+        ..Case::small(dies, logical + 6 + below(14), pages, logical)
+    };
+    if below(2) == 0 {
+        case.start = Start::Empty;
+    }
+    if below(2) == 0 {
+        case.order = ProgramOrder::Any;
+    }
+    for option in options {
+        if option.key == "log_blocks" {
+            case = case.with(option.key, dies * (1 + below(10)));
+            continue;
+        }
+        let words: Vec<&str> = match option.values.as_str() {
+            "number" => number_values(option.key),
+            words => words.split(", ").collect(),
+        };
+        if !words.is_empty() && below(3) == 0 {
+            case = case.with(option.key, words[below(words.len() as u64) as usize]);
+        }
+    }
+    case
 }

@@ -107,8 +107,7 @@ pub struct Last {
     victim_valid_pages: u64,
 }
 
-/// Log blocks of an instance that takes `log_blocks`, and those of them that are sequential unless an option
-/// says otherwise.
+/// Sequential ones of the log blocks of an instance, unless an option says otherwise.
 fn default_sequential(log_blocks: u32) -> u32 {
     (log_blocks / 16).max(1)
 }
@@ -285,6 +284,21 @@ impl Last {
         self.hot_blocks = self.hot_blocks.clamp(1, self.random_blocks - 1);
         self.hot_interval = self.hot_interval.clamp(1, self.hot_interval_max);
     }
+
+    /// The sizes and thresholds of this moment.
+    fn observe_state(&self, seen: &mut Observation) {
+        let watch = &self.h.watch;
+        seen.mean("hot_interval", self.hot_interval as f64);
+        seen.mean("hot_blocks_target", f64::from(self.hot_blocks));
+        seen.sum("hot_blocks", f64::from(watch.blocks(Heat::Hot)));
+        seen.sum("cold_blocks", f64::from(watch.blocks(Heat::Cold)));
+        seen.sum("dead_hot_blocks", f64::from(watch.dead_hot()));
+        seen.mean("hot_utilisation", watch.utilisation(Heat::Hot));
+        seen.mean("cold_utilisation", watch.utilisation(Heat::Cold));
+        seen.mean("cold_degree", watch.mean_cold_degree());
+        let sequential = self.h.lists.len(SEQUENTIAL);
+        seen.sum("sequential_blocks", f64::from(sequential));
+    }
 }
 
 impl Ftl for Last {
@@ -410,7 +424,7 @@ impl Ftl for Last {
             counters.stat(name, value as f64, Combine::Sum);
         }
         let mut seen = Observation::default();
-        self.observe(&mut seen);
+        self.observe_state(&mut seen);
         counters.stats.extend(seen.values);
         counters.merges = merges;
         counters
@@ -427,23 +441,13 @@ impl Ftl for Last {
     }
 
     fn observe(&self, seen: &mut Observation) {
-        let watch = &self.h.watch;
-        seen.mean("hot_interval", self.hot_interval as f64);
-        seen.mean("hot_blocks_target", f64::from(self.hot_blocks));
-        seen.sum("hot_blocks", f64::from(watch.blocks(Heat::Hot)));
-        seen.sum("cold_blocks", f64::from(watch.blocks(Heat::Cold)));
-        seen.sum("dead_hot_blocks", f64::from(watch.dead_hot()));
-        seen.mean("hot_utilisation", watch.utilisation(Heat::Hot));
-        seen.mean("cold_utilisation", watch.utilisation(Heat::Cold));
-        seen.mean("cold_degree", watch.mean_cold_degree());
-        let sequential = self.h.lists.len(SEQUENTIAL);
-        seen.sum("sequential_blocks", f64::from(sequential));
+        self.observe_state(seen);
+        // As sums: the ratios (association, utilisation of log blocks) are for the whole device.
         let merges = &self.h.merges;
-        let associated = merges.full_merge_associated as f64;
-        seen.mean("association", associated / merges.full.max(1) as f64);
-        let capacity = merges.log_reclaimed.max(1) * u64::from(self.h.pages_per_block());
-        let used = merges.log_pages_used as f64;
-        seen.mean("log_block_utilisation", used / capacity as f64);
+        seen.sum("full_merges", merges.full as f64);
+        seen.sum("full_merge_associated", merges.full_merge_associated as f64);
+        seen.sum("log_reclaimed", merges.log_reclaimed as f64);
+        seen.sum("log_pages_used", merges.log_pages_used as f64);
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {

@@ -625,6 +625,15 @@ impl Superblock {
         }
         Ok(())
     }
+
+    /// The sizes and thresholds of this moment.
+    fn observe_state(&self, seen: &mut Observation) {
+        seen.sum("u_blocks", f64::from(self.logs_in_use));
+        seen.sum("superblocks_with_u_blocks", f64::from(self.recent.len(0)));
+        seen.sum("superblocks_with_dead_blocks", f64::from(self.easy));
+        seen.mean("d_utilisation", self.utilisation(false));
+        seen.mean("u_utilisation", self.utilisation(true));
+    }
 }
 
 impl Ftl for Superblock {
@@ -753,7 +762,7 @@ impl Ftl for Superblock {
             counters.stat(name, value as f64, Combine::Sum);
         }
         let mut seen = Observation::default();
-        self.observe(&mut seen);
+        self.observe_state(&mut seen);
         counters.stats.extend(seen.values);
         counters
     }
@@ -765,17 +774,13 @@ impl Ftl for Superblock {
     }
 
     fn observe(&self, seen: &mut Observation) {
-        seen.sum("u_blocks", f64::from(self.logs_in_use));
-        seen.sum("superblocks_with_u_blocks", f64::from(self.recent.len(0)));
-        seen.sum("superblocks_with_dead_blocks", f64::from(self.easy));
-        seen.mean("d_utilisation", self.utilisation(false));
-        seen.mean("u_utilisation", self.utilisation(true));
+        self.observe_state(seen);
+        // As sums: the ratios (association, utilisation of log blocks) are for the whole device.
         let merges = &self.merges;
-        let associated = merges.full_merge_associated as f64;
-        seen.mean("association", associated / merges.full.max(1) as f64);
-        let capacity = merges.log_reclaimed.max(1) * u64::from(self.pages_per_block());
-        let used = merges.log_pages_used as f64;
-        seen.mean("log_block_utilisation", used / capacity as f64);
+        seen.sum("full_merges", merges.full as f64);
+        seen.sum("full_merge_associated", merges.full_merge_associated as f64);
+        seen.sum("log_reclaimed", merges.log_reclaimed as f64);
+        seen.sum("log_pages_used", merges.log_pages_used as f64);
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {

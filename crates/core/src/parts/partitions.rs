@@ -60,6 +60,7 @@ struct Block {
     /// The partition; `None` for a log block that is not in the random log buffer.
     heat: Option<Heat>,
     closed: bool,
+    valid: u32,
     alloc_no: u64,
     /// The number of writes when a page was last programmed here or made invalid by the host.
     update_time: u64,
@@ -68,6 +69,7 @@ struct Block {
 const OUTSIDE: Block = Block {
     heat: None,
     closed: false,
+    valid: 0,
     alloc_no: 0,
     update_time: 0,
 };
@@ -91,6 +93,7 @@ pub struct Partitions {
     writes: u64,
     next_alloc: u64,
     sizes: [Size; 2],
+    /// Of the cold blocks: no rule asks for that of a hot one.
     degrees: Degrees,
     order: Lists,
     /// No closed cold block has a degree below this.
@@ -192,9 +195,9 @@ impl Partitions {
     pub fn take(&mut self, log: Log, heat: Heat) {
         self.blocks[log.index()] = Block {
             heat: Some(heat),
-            closed: false,
             alloc_no: self.next_alloc,
             update_time: self.writes,
+            ..OUTSIDE
         };
         self.next_alloc += 1;
         let size = &mut self.sizes[heat as usize];
@@ -321,7 +324,10 @@ impl Partitions {
             if !block.closed && self.open(heat) != Some(log) {
                 return Err(format!("random log {i} is open, but takes no page"));
             }
-            self.audit_degree(hybrid, log, heat, block.closed)?;
+            if block.valid != hybrid.valid(log) {
+                return Err(format!("random log {i} counts {} valid pages", block.valid));
+            }
+            self.audit_place(hybrid, log, heat, block)?;
         }
         for (mine, real) in self.sizes.iter().zip(sizes) {
             let (mine, real) = (
@@ -343,12 +349,13 @@ impl Partitions {
         Ok(())
     }
 
-    fn audit_degree(
+    /// Checks the degree of a block and the list it is in.
+    fn audit_place(
         &self,
         hybrid: &Hybrid<Self>,
         log: Log,
         heat: Heat,
-        closed: bool,
+        block: &Block,
     ) -> Result<(), String> {
         let valid = (0..self.pages_per_block).filter(|&p| hybrid.is_valid_at(log, p));
         let mut of: Vec<u32> = valid
@@ -357,15 +364,12 @@ impl Partitions {
         of.sort_unstable();
         of.dedup();
         let degree = self.degrees.of(log);
-        if degree as usize != of.len() {
-            return Err(format!(
-                "random log {}: degree {degree} of {}",
-                log.0,
-                of.len()
-            ));
+        if heat == Heat::Cold && degree as usize != of.len() {
+            let text = format!("random log {}: degree {degree} of {}", log.0, of.len());
+            return Err(text);
         }
-        let list = match (heat, closed) {
-            (Heat::Hot, true) if degree == 0 => Some(DEAD),
+        let list = match (heat, block.closed) {
+            (Heat::Hot, true) if block.valid == 0 => Some(DEAD),
             (Heat::Hot, _) => Some(TOUCHED),
             (Heat::Cold, true) => Some(COLD + degree as usize),
             (Heat::Cold, false) => None,
@@ -380,30 +384,39 @@ impl Partitions {
 impl Watch for Partitions {
     #[inline]
     fn gained(&mut self, log: Log, l: u32) {
-        if let Some(heat) = self.heat(log) {
+        let block = &mut self.blocks[log.index()];
+        if let Some(heat) = block.heat {
+            block.valid += 1;
             self.sizes[heat as usize].valid += 1;
-            self.degrees.gained(log, l);
+            if heat == Heat::Cold {
+                self.degrees.gained(log, l);
+            }
         }
     }
 
     #[inline]
     fn lost(&mut self, log: Log, l: u32, why: Loss) {
-        let Some(heat) = self.heat(log) else {
+        let block = &mut self.blocks[log.index()];
+        let Some(heat) = block.heat else {
             return;
         };
         self.sizes[heat as usize].valid -= 1;
-        let before = self.degrees.of(log);
-        let degree = self.degrees.lost(log, l);
-        let block = &mut self.blocks[log.index()];
+        block.valid -= 1;
         let touched = why != Loss::Moved;
         if touched {
             block.update_time = self.writes;
         }
+        let (closed, dead) = (block.closed, block.valid == 0);
         match heat {
-            Heat::Hot if block.closed && degree == 0 => self.order.move_to_back(DEAD, log.0),
+            Heat::Hot if closed && dead => self.order.move_to_back(DEAD, log.0),
             Heat::Hot if touched => self.order.move_to_back(TOUCHED, log.0),
-            Heat::Cold if block.closed && degree != before => self.file_cold(log),
-            _ => {}
+            Heat::Hot => {}
+            Heat::Cold => {
+                let before = self.degrees.of(log);
+                if self.degrees.lost(log, l) != before && closed {
+                    self.file_cold(log);
+                }
+            }
         }
     }
 
