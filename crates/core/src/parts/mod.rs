@@ -8,4 +8,5 @@ pub mod oob_tables;
 pub mod page_store;
 pub mod partitions;
 pub mod pool;
+pub mod superblocks;
 pub mod victims;
