@@ -19,7 +19,9 @@ pub mod gftl;
 pub mod kast;
 pub mod hat;
 pub mod last_plus_plus;
+pub mod last;
 pub mod page;
+pub mod superblock;
 
 /// Why a configuration cannot run; raised before anything is simulated or written.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -375,8 +377,6 @@ macro_rules! registry {
 
 registry! {
     page::Page,
-    dftl::Dftl,
-    hat::Hat,
     crate::Striped<block::Block>,
     crate::Striped<bast::Bast>,
     crate::Striped<fmax::Fmax>,
@@ -384,5 +384,9 @@ registry! {
     crate::Striped<faster::Faster>,
     crate::Striped<kast::Kast>,
     crate::Striped<gftl::Gftl>,
+    crate::Striped<superblock::Superblock>,
+    crate::Striped<last::Last>,
     last_plus_plus::LastPlusPlus,
+    dftl::Dftl,
+    hat::Hat,
 }

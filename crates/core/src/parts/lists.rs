@@ -72,6 +72,28 @@ impl Lists {
         };
     }
 
+    /// Puts a thing that is in no list before all others.
+    pub fn push_front(&mut self, list: usize, thing: u32) {
+        debug_assert_eq!(
+            self.links[thing as usize].list, NONE,
+            "{thing} is in a list already"
+        );
+        let head = &mut self.heads[list];
+        let first = head.first;
+        head.first = thing;
+        head.len += 1;
+        if first == NONE {
+            head.last = thing;
+        } else {
+            self.links[first as usize].prev = thing;
+        }
+        self.links[thing as usize] = Link {
+            prev: NONE,
+            next: first,
+            list: list as u32,
+        };
+    }
+
     /// Takes a thing out of its list, if it is in one.
     #[inline]
     pub fn remove(&mut self, thing: u32) {
@@ -183,6 +205,10 @@ mod tests {
             model.iter_mut().for_each(|l| l.retain(|&t| t != thing));
             if rng.below(3) == 0 {
                 lists.remove(thing);
+                if rng.below(2) == 0 {
+                    lists.push_front(list, thing);
+                    model[list].insert(0, thing);
+                }
             } else {
                 lists.move_to_back(list, thing);
                 model[list].push(thing);
