@@ -92,6 +92,11 @@ fn number_values(key: &str) -> Vec<&'static str> {
         "gc_d" => vec!["1", "5"],
         "log_blocks" => vec!["4", "6"],
         "map_blocks" => vec!["2", "3"],
+        "u" => vec!["1", "3"],
+        "l" => vec!["1", "2"],
+        "oob_bytes" => vec!["4", "64"],
+        "oob_ecc_bytes" => vec!["0", "62"],
+        "entries_per_oob" => vec!["1", "3"],
         _ => vec![],
     }
 }

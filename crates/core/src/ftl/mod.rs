@@ -11,6 +11,7 @@ use crate::report::{Observation, SchemeCounters, Table, bits_for};
 
 pub mod bast;
 pub mod block;
+pub mod blog;
 pub mod fast;
 pub mod page;
 
@@ -312,4 +313,5 @@ registry! {
     crate::Striped<block::Block>,
     crate::Striped<bast::Bast>,
     crate::Striped<fast::Fast>,
+    crate::Striped<blog::Blog>,
 }

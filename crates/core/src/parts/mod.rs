@@ -5,4 +5,7 @@ pub mod lists;
 pub mod map_area;
 pub mod page_store;
 pub mod pool;
+pub mod relation;
+pub mod sub_table;
+pub mod tournament;
 pub mod victims;

@@ -1,0 +1,1106 @@
+//! `blog`: BLog and, with `layout = mlc`, BLogFTL: log blocks that serve few logical blocks each.
+//!
+//! **Paper.** Guan et al., "A Block-Level Log-Block Management Scheme for MLC NAND Flash Memory Storage
+//! Systems", IEEE Trans. Computers, 2017: section 3 is BLog, section 4 BLogFTL.
+//!
+//! **RAM state.** LDMT: the data block of each logical block, its next free page, and for each group of pages
+//! where the newest sub-table lies (the page-mapping-table directory). DLT: the log blocks of each logical
+//! block, at most `u`, in order. LMT: the logical blocks of each log block, at most `l`, in order; its next
+//! free page; when it was last empty. One bit a page: live or not. Kept as well: the place of every page. In
+//! `slc` that is the page map; in `mlc` it is a shadow of what the OOBs say, so that a flash without bytes
+//! can be simulated and one with bytes be checked.
+//!
+//! **Flash state.** Data blocks and a fixed number of log blocks. `slc`: data blocks hold pages at their own
+//! offsets. `mlc`: every block is filled from page 0 upward whatever the page, and the scheme's bytes of
+//! each OOB hold the sub-table of the page's group: for each page of the group whether it lies in the data block
+//! or a log block, in which log block of the DLT row, and at which offset. OOB besides: LPN, sequence
+//! number, role data or log. These lie beside the scheme's 64 bytes; `oob_ecc_bytes` says what a device
+//! that has no further bytes must keep for them.
+//!
+//! **How it writes, reads, reclaims.** An update goes to the last log block of its logical block, or to the
+//! emptiest log block that may take one more logical block. A logical block that holds `u` full ones is merged
+//! (Situation 1): its live pages move together, or the log block that holds them all alone becomes the
+//! data block; no log block is erased, but its association falls. If every open log block serves `l`
+//! logical blocks, one of them is merged so (Situation 2, Associativity-GC). If all are full, the one
+//! with the smallest association is freed and erased (Situation 3, Space-GC). `mlc` reads the OOB of the
+//! group's newest page before each page read, page write, and once a group before a merge.
+//!
+//! **Recovery.** Full OOB scan, newest sequence number per page. Data blocks have role data; a logical block
+//! without one has swapped in the log block with its oldest live page. The others of role log are the log
+//! blocks, ordered by their first page. The sub-tables give the directory: newest page of each group.
+//!
+//! **Deviations and why.** A written map in RAM tells pages that do not exist, which the paper would learn by an
+//! OOB read each. A swapped-in block keeps sub-tables that call it a log block, since an OOB cannot be
+//! rewritten: the LDMT keeps how many pages it inherited so, and what is found there means the block
+//! itself. "Oldest" log block is the one that was emptied longest ago. Situation 2 waits until no log block is
+//! both open and below `l`, and a swap needs a log block that serves nobody else: the paper is vague on both.
+
+use crate::address::{Divisor, Lpn, Pbn, Ppn};
+use crate::flash::{Cause, Flash, Oob, Role, SCHEME_OOB_BYTES, Slot};
+use crate::ftl::{Ftl, Refusal, Run, Start};
+use crate::geometry::{Geometry, Space};
+use crate::parts::hybrid::programmable;
+use crate::parts::pool::Pool;
+use crate::parts::relation::Relation;
+use crate::parts::sub_table::{Index, IndexFormat};
+use crate::parts::tournament::Tournament;
+use crate::report::{Combine, Memory, Merges, Named, Observation, SchemeCounters, Table};
+use crate::{choice, options};
+
+choice! {
+    /// Where pages lie in a block and where the page map is kept.
+    pub enum Layout {
+        /// BLogFTL: blocks filled in order, page map in the OOBs.
+        Mlc = "mlc",
+        /// Plain BLog: data blocks hold pages at their own offsets, page map in RAM.
+        Slc = "slc",
+    }
+}
+
+options! {
+    /// Options of `blog`.
+    pub struct BlogOptions {
+        /// Log blocks of the whole device, divided by the dies; at least 1 a die.
+        log_blocks: u32 ["blocks, device"] = 512;
+        /// Most log blocks that a logical block may hold.
+        u: u32 ["log blocks"] = 2;
+        /// Most logical blocks that a log block may serve.
+        l: u32 ["logical blocks"] = 4;
+        /// BLogFTL (mlc) or plain BLog (slc).
+        layout: Layout [""] = Layout::Mlc;
+        /// Bytes of a page's OOB.
+        oob_bytes: u32 ["bytes"] = 64;
+        /// Bytes of it that sub-tables may not use.
+        oob_ecc_bytes: u32 ["bytes"] = 2;
+        /// Pages in one sub-table; overrides what the OOB has room for.
+        entries_per_oob: Option<u32> ["pages"] = None, shown "as many as the OOB holds";
+    }
+}
+
+/// Most that `u` and `l` may be: the paper's tables number log blocks and logical blocks with two bytes.
+const LIST_MAX: u32 = 65_535;
+
+impl BlogOptions {
+    fn index_format(&self, geometry: &Geometry) -> IndexFormat {
+        IndexFormat::new(self.u.min(LIST_MAX), geometry.pages_per_block)
+    }
+
+    /// Pages in one sub-table; 0 if not one index fits.
+    fn entries(&self, geometry: &Geometry) -> u32 {
+        let bits = u64::from(self.oob_bytes.saturating_sub(self.oob_ecc_bytes)) * 8;
+        let fit = bits / u64::from(self.index_format(geometry).bits());
+        let entries = self.entries_per_oob.map_or(fit, u64::from);
+        entries.min(geometry.pages_per_block.into()) as u32
+    }
+
+    /// Checks the options and returns the log blocks of one die.
+    fn check(&self, space: &Space, bears_data: bool) -> Result<u32, Refusal> {
+        for (key, value) in [("u", self.u), ("l", self.l)] {
+            if !(1..=LIST_MAX).contains(&value) {
+                let text = format!("{key} = {value}: takes 1 to {LIST_MAX}");
+                return Err(Refusal::new(key, text));
+            }
+        }
+        let (format, entries) = (
+            self.index_format(&space.geometry),
+            self.entries(&space.geometry),
+        );
+        if self.entries_per_oob == Some(0) {
+            let text = "entries_per_oob = 0: a sub-table has at least 1 page";
+            return Err(Refusal::new("entries_per_oob", text.into()));
+        }
+        if self.layout == Layout::Mlc && entries == 0 {
+            let text = format!(
+                "oob_bytes = {} with oob_ecc_bytes = {}: no room for an index of {} bits",
+                self.oob_bytes,
+                self.oob_ecc_bytes,
+                format.bits()
+            );
+            return Err(Refusal::new("oob_bytes", text));
+        }
+        let bytes = format.bytes(entries);
+        if self.layout == Layout::Mlc && bears_data && bytes > SCHEME_OOB_BYTES as u64 {
+            let text = format!(
+                "a sub-table of {entries} indexes of {} bits takes {bytes} bytes: a flash that bears data has \
+                 {SCHEME_OOB_BYTES} for it",
+                format.bits()
+            );
+            return Err(Refusal::new("entries_per_oob", text));
+        }
+        let log_blocks = super::log_budget(space, Some(self.log_blocks), 1)?;
+        space.need_blocks(&[
+            ("data blocks", space.logical_blocks()),
+            ("log blocks", log_blocks),
+            ("merge reserve", 1),
+        ])?;
+        Ok(log_blocks)
+    }
+}
+
+/// A row of the LMT without its logical blocks, which are in [`Blog::serves`].
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    block: Pbn,
+    /// Next free page; the block is full when it is `P`.
+    offset: u32,
+    /// Grows from row to row whenever a block becomes empty: the lowest is the oldest.
+    stamp: u64,
+}
+
+/// How often each reason to merge came up, and what the page's other counters count.
+#[derive(Clone, Debug, Default)]
+struct Counts {
+    situations: [u64; 3],
+    reduced: u64,
+    reduced_in_space_gc: u64,
+    most_rebuilds: u64,
+}
+
+/// One instance of BLog or BLogFTL.
+#[derive(Debug)]
+pub struct Blog {
+    space: Space,
+    layout: Layout,
+    most_log_blocks: u32,
+    most_logical_blocks: u32,
+    /// Divides a page number inside a logical block by the pages of a group.
+    by_entries: Divisor,
+    groups: u32,
+    format: IndexFormat,
+
+    /// Place of the newest version of each page, `NONE` if the page is not live.
+    place: Vec<Ppn>,
+    /// LDMT: data block.
+    data: Vec<Pbn>,
+    /// LDMT: pages of the data block that were written while it was a log block.
+    inherited: Vec<u32>,
+    /// LDMT: for each group of pages the page whose OOB holds the newest sub-table.
+    directory: Vec<Ppn>,
+    /// DLT and LMT lists: owners are logical blocks, things are rows of the LMT.
+    serves: Relation,
+    rows: Vec<Row>,
+    /// The page programmed at each position of each log block.
+    log_pages: Vec<Lpn>,
+    next_stamp: u64,
+    /// Rows that may take another logical block: most free pages, smallest association, oldest.
+    candidates: Tournament,
+    /// Rows that are not full: most free pages, oldest.
+    open: Tournament,
+    /// All rows: smallest association, oldest.
+    victims: Tournament,
+    free_log_pages: u64,
+    pool: Pool,
+
+    /// Sub-table of the page in work, and whose it is; used only where the flash bears data.
+    table: Vec<Index>,
+    table_of: Option<(u32, u32)>,
+    /// Sub-table of the pages that a merge copies; likewise.
+    copied: Vec<Index>,
+    merges: Merges,
+    counts: Counts,
+    rebuilds_of_write: u64,
+    in_space_gc: bool,
+}
+
+impl Blog {
+    #[inline(always)]
+    fn split(&self, lpn: Lpn) -> (u32, u32) {
+        self.space.geometry.by_pages().div_rem(lpn.0)
+    }
+
+    #[inline(always)]
+    fn pages(&self) -> u32 {
+        self.space.geometry.pages_per_block
+    }
+
+    #[inline(always)]
+    fn directory_at(&self, b: u32, group: u32) -> usize {
+        (b * self.groups + group) as usize
+    }
+
+    /// Pages of a group, inside their logical block.
+    fn group_pages(&self, group: u32) -> std::ops::Range<u32> {
+        let entries = self.by_entries.get();
+        let first = group * entries;
+        first..self.pages().min(first + entries)
+    }
+
+    // ---- sub-tables -------------------------------------------------------------------------------
+
+    /// Where an index leads that was found in the OOB of page `in_page` of logical block `b`.
+    fn resolve(&self, b: u32, in_page: Ppn, index: Index) -> Option<Ppn> {
+        let index = self.without_inheritance(b, in_page, index);
+        let block = if index.log {
+            let row = self.serves.things(b).nth(index.position as usize)?;
+            self.rows[row as usize].block
+        } else {
+            self.data[b as usize]
+        };
+        Some(self.space.geometry.ppn(block, index.offset))
+    }
+
+    /// The index with the flag it would have now: what a swapped-in data block inherited from its time as a
+    /// log block names it as one, but means itself.
+    fn without_inheritance(&self, b: u32, in_page: Ppn, index: Index) -> Index {
+        let (block, offset) = self.space.geometry.split(in_page);
+        let inherited = block == self.data[b as usize] && offset < self.inherited[b as usize];
+        if !inherited || index == self.format.unwritten() {
+            return index;
+        }
+        Index::in_data(index.offset)
+    }
+
+    /// Takes the sub-table of a group into the buffer before a page of it is written: one OOB read if there
+    /// is one.
+    #[inline]
+    fn fetch_sub_table<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        b: u32,
+        group: u32,
+    ) -> Result<F::Token, F::Error> {
+        if F::BEARS_DATA {
+            self.table.fill(self.format.unwritten());
+            self.table_of = Some((b, group));
+        }
+        let at = self.directory[self.directory_at(b, group)];
+        if at.is_none() {
+            return Ok(F::Token::default());
+        }
+        let (_, token) = flash.read_oob(at, Cause::Map, F::Token::default())?;
+        if F::BEARS_DATA {
+            for i in 0..self.group_pages(group).len() as u32 {
+                let index = self.format.unpack(flash.last_oob_bytes(), i);
+                self.table[i as usize] = self.without_inheritance(b, at, index);
+            }
+        }
+        Ok(token)
+    }
+
+    /// The buffered sub-table as it is after a merge of its logical block: every live page lies in the
+    /// data block, and nothing else is known any more.
+    fn renew_sub_table(&mut self, b: u32) {
+        let Some((_, group)) = self.table_of.filter(|&(of, _)| of == b) else {
+            return;
+        };
+        for (i, p) in self.group_pages(group).enumerate() {
+            let at = self.place[(b * self.pages() + p) as usize];
+            self.table[i] = if at.is_some() {
+                Index::in_data(self.space.geometry.split(at).1)
+            } else {
+                self.format.unwritten()
+            };
+        }
+    }
+
+    /// Puts the buffered sub-table with page `p` changed into the OOB of the next program.
+    #[inline]
+    fn stage_sub_table<F: Flash>(&mut self, flash: &mut F, p: u32, index: Index) {
+        let (_, i) = self.by_entries.div_rem(p);
+        self.table[i as usize] = index;
+        let (format, table) = (self.format, &self.table);
+        flash.next_oob_bytes(|bytes| format.pack(table, bytes));
+    }
+
+    /// Reads the sub-tables of a logical block, before a merge. Where they bear data, they say where the
+    /// pages are.
+    fn read_sub_tables<F: Flash>(&mut self, flash: &mut F, b: u32) -> Result<(), F::Error> {
+        for group in 0..self.groups {
+            let at = self.directory[self.directory_at(b, group)];
+            if at.is_none() {
+                continue;
+            }
+            // Copies follow on the same die, so its order makes them wait.
+            flash.read_oob(at, Cause::Map, F::Token::default())?;
+            if F::BEARS_DATA {
+                for p in self.group_pages(group) {
+                    let lpn = Lpn(b * self.pages() + p);
+                    if self.place[lpn.index()].is_some() {
+                        self.place[lpn.index()] = self.look_up(flash, lpn, at);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The place of a live page by the OOB of page `at` that was read last.
+    fn look_up<F: Flash>(&self, flash: &F, lpn: Lpn, at: Ppn) -> Ppn {
+        let (b, p) = self.split(lpn);
+        let (_, i) = self.by_entries.div_rem(p);
+        let index = self.format.unpack(flash.last_oob_bytes(), i);
+        let found = self.resolve(b, at, index);
+        debug_assert_eq!(
+            found,
+            Some(self.place[lpn.index()]),
+            "page {p} of {b} by {index:?} in the OOB of {}",
+            at.0
+        );
+        found.expect("a sub-table names a log block that its logical block does not hold")
+    }
+
+    // ---- page write -------------------------------------------------------------------------------
+
+    #[inline]
+    fn write_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        slot: Slot,
+        lpn: Lpn,
+    ) -> Result<(), F::Error> {
+        let (b, p) = self.split(lpn);
+        let mut translated = F::Token::default();
+        if self.layout == Layout::Mlc {
+            translated = self.fetch_sub_table(flash, b, self.by_entries.div(p))?;
+        }
+        self.rebuilds_of_write = 0;
+        loop {
+            if let Some(offset) = self.data_page(flash, lpn, b, p) {
+                let to = self.space.geometry.ppn(self.data[b as usize], offset);
+                let index = Index::in_data(offset);
+                return self.program(flash, slot, lpn, to, index, Role::Data, translated);
+            }
+            if let Some(row) = self.log_row(flash, b)? {
+                return self.append(flash, slot, lpn, row, translated);
+            }
+            self.counts.most_rebuilds = self.counts.most_rebuilds.max(self.rebuilds_of_write);
+        }
+    }
+
+    /// The page of the data block that takes page `p`, if one does. Gives the logical block a data block
+    /// if it has none.
+    #[inline]
+    fn data_page<F: Flash>(&mut self, flash: &F, lpn: Lpn, b: u32, p: u32) -> Option<u32> {
+        if self.data[b as usize].is_none() {
+            self.data[b as usize] = self.pool.take();
+        }
+        let block = self.data[b as usize];
+        if self.layout == Layout::Slc {
+            return programmable(flash, block, p).then_some(p);
+        }
+        let offset = flash.written(block);
+        (self.place[lpn.index()].is_none() && offset < self.pages()).then_some(offset)
+    }
+
+    /// The row of the LMT that takes the next page of `b`; `None` if a merge had to come first, after which
+    /// the page write starts again.
+    #[inline]
+    fn log_row<F: Flash>(&mut self, flash: &mut F, b: u32) -> Result<Option<u32>, F::Error> {
+        let tail = self.serves.last_thing(b);
+        if let Some(tail) = tail.filter(|&tail| self.rows[tail as usize].offset < self.pages()) {
+            return Ok(Some(tail));
+        }
+        if self.serves.things_len(b) == self.most_log_blocks {
+            self.counts.situations[0] += 1;
+            self.reduced_order_merge(flash, b)?;
+            return Ok(None);
+        }
+        if let Some(row) = self.candidates.first() {
+            self.serves.add(b, row);
+            self.rank_by_association(row);
+            return Ok(Some(row));
+        }
+        if let Some(row) = self.open.first() {
+            self.counts.situations[1] += 1;
+            let crowded = self.longest_served(row);
+            self.reduced_order_merge(flash, crowded)?;
+            return Ok(None);
+        }
+        self.counts.situations[2] += 1;
+        self.space_gc(flash)?;
+        Ok(None)
+    }
+
+    /// The logical block of a row with most log blocks, the first among equals.
+    fn longest_served(&self, row: u32) -> u32 {
+        let mut longest = (0, 0);
+        for b in self.serves.owners(row) {
+            let len = self.serves.things_len(b);
+            if len > longest.0 {
+                longest = (len, b);
+            }
+        }
+        longest.1
+    }
+
+    #[inline]
+    fn append<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        slot: Slot,
+        lpn: Lpn,
+        row: u32,
+        translated: F::Token,
+    ) -> Result<(), F::Error> {
+        let (b, _) = self.split(lpn);
+        let Row { block, offset, .. } = self.rows[row as usize];
+        let index = Index {
+            log: true,
+            position: self.serves.things_len(b) - 1,
+            offset,
+        };
+        let to = self.space.geometry.ppn(block, offset);
+        self.program(flash, slot, lpn, to, index, Role::Log, translated)?;
+        let at = (row * self.pages() + offset) as usize;
+        self.log_pages[at] = lpn;
+        self.rows[row as usize].offset += 1;
+        self.free_log_pages -= 1;
+        self.rank_by_offset(row);
+        Ok(())
+    }
+
+    #[inline]
+    #[allow(clippy::too_many_arguments)]
+    fn program<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        slot: Slot,
+        lpn: Lpn,
+        to: Ppn,
+        index: Index,
+        role: Role,
+        translated: F::Token,
+    ) -> Result<(), F::Error> {
+        let (b, p) = self.split(lpn);
+        if F::BEARS_DATA && self.layout == Layout::Mlc {
+            self.stage_sub_table(flash, p, index);
+        }
+        let oob = Oob::new(self.space.device_lpn(lpn), role);
+        flash.host_program(slot, to, oob, translated)?;
+        self.settle(lpn, b, p, to);
+        Ok(())
+    }
+
+    /// A page has a new place; its OOB has the newest sub-table of its group.
+    #[inline(always)]
+    fn settle(&mut self, lpn: Lpn, b: u32, p: u32, to: Ppn) {
+        self.place[lpn.index()] = to;
+        if self.layout == Layout::Mlc {
+            let at = self.directory_at(b, self.by_entries.div(p));
+            self.directory[at] = to;
+        }
+    }
+
+    // ---- rows of the LMT --------------------------------------------------------------------------
+
+    /// Puts a row in its places after a page was programmed in it.
+    #[inline]
+    fn rank_by_offset(&mut self, row: u32) {
+        let Row { offset, stamp, .. } = self.rows[row as usize];
+        let (offset, stamp) = (u128::from(offset), u128::from(stamp));
+        let association = self.serves.owners_len(row);
+        let open = offset < u128::from(self.pages());
+        self.open.set(
+            row,
+            if open {
+                offset << 64 | stamp
+            } else {
+                Tournament::OUT
+            },
+        );
+        let key = offset << 96 | u128::from(association) << 64 | stamp;
+        let candidate = open && association < self.most_logical_blocks;
+        self.candidates
+            .set(row, if candidate { key } else { Tournament::OUT });
+    }
+
+    /// The same after its logical blocks changed, or it was emptied.
+    #[inline]
+    fn rank_by_association(&mut self, row: u32) {
+        self.rank_by_offset(row);
+        let association = u128::from(self.serves.owners_len(row));
+        let stamp = u128::from(self.rows[row as usize].stamp);
+        self.victims.set(row, association << 64 | stamp);
+    }
+
+    /// A row gets an erased block.
+    fn empty_row(&mut self, row: u32, block: Pbn) {
+        self.free_log_pages += u64::from(self.rows[row as usize].offset);
+        self.rows[row as usize] = Row {
+            block,
+            offset: 0,
+            stamp: self.next_stamp,
+        };
+        self.next_stamp += 1;
+        self.rank_by_association(row);
+    }
+
+    /// Takes `b` out of all its log blocks.
+    fn leave_log_blocks(&mut self, b: u32) {
+        while let Some(row) = self.serves.pop(b) {
+            self.rank_by_association(row);
+        }
+    }
+
+    // ---- merges -----------------------------------------------------------------------------------
+
+    /// Brings all live pages of `b` into its data block; no log block is erased. Returns the row whose log
+    /// block became the data block, if one did.
+    fn reduced_order_merge<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        b: u32,
+    ) -> Result<Option<u32>, F::Error> {
+        self.rebuilds_of_write += 1;
+        if self.layout == Layout::Mlc {
+            self.read_sub_tables(flash, b)?;
+        }
+        let alone = self.row_with_everything(b);
+        match alone {
+            Some(row) => self.swap(flash, b, row)?,
+            None => self.gather(flash, b)?,
+        }
+        if F::BEARS_DATA {
+            self.renew_sub_table(b);
+        }
+        Ok(alone)
+    }
+
+    /// The row whose log block serves `b` alone and holds all its live pages (in `slc` at their own offsets
+    /// and nothing else), if there is one.
+    fn row_with_everything(&self, b: u32) -> Option<u32> {
+        let pages = self.pages();
+        let mine = &self.place[(b * pages) as usize..((b + 1) * pages) as usize];
+        let mut live = mine.iter().filter(|at| at.is_some());
+        let block = self.space.geometry.block_of(*live.next()?);
+        let first = self.space.geometry.first_page(block).0;
+        if !live.all(|at| (first..first + pages).contains(&at.0)) {
+            return None;
+        }
+        let row = self
+            .serves
+            .things(b)
+            .find(|&row| self.rows[row as usize].block == block)?;
+        let fits = self.layout == Layout::Mlc || self.is_aligned(row, b);
+        (self.serves.owners_len(row) == 1 && fits).then_some(row)
+    }
+
+    fn is_aligned(&self, row: u32, b: u32) -> bool {
+        let own = b * self.pages()..;
+        self.programmed_pages(row)
+            .iter()
+            .zip(own)
+            .all(|(lpn, own)| lpn.0 == own)
+    }
+
+    /// The pages programmed in a log block, by position.
+    fn programmed_pages(&self, row: u32) -> &[Lpn] {
+        let first = (row * self.pages()) as usize;
+        &self.log_pages[first..first + self.rows[row as usize].offset as usize]
+    }
+
+    /// The log block of `row` becomes the data block of `b`, the old data block the log block of `row`.
+    fn swap<F: Flash>(&mut self, flash: &mut F, b: u32, row: u32) -> Result<(), F::Error> {
+        let Row { block, offset, .. } = self.rows[row as usize];
+        if self.layout == Layout::Mlc {
+            self.inherited[b as usize] = offset;
+            self.find_sub_tables(b, row);
+        }
+        let old = std::mem::replace(&mut self.data[b as usize], block);
+        self.leave_log_blocks(b);
+        self.erase_data(flash, old)?;
+        self.merges.log_reclaimed += 1;
+        self.merges.log_pages_used += u64::from(offset);
+        self.empty_row(row, old);
+        self.merges.switch += 1;
+        self.merges.erases_switch += u64::from(!self.in_space_gc);
+        Ok(())
+    }
+
+    /// The directory of `b` when all its live pages lie in the log block of `row`: the highest page there of
+    /// each group that has a live page.
+    fn find_sub_tables(&mut self, b: u32, row: u32) {
+        self.clear_directory(b);
+        let block = self.rows[row as usize].block;
+        for offset in 0..self.rows[row as usize].offset {
+            let (of, p) = self.split(self.log_pages[(row * self.pages() + offset) as usize]);
+            if of == b {
+                let at = self.directory_at(b, self.by_entries.div(p));
+                self.directory[at] = self.space.geometry.ppn(block, offset);
+            }
+        }
+        for group in 0..self.groups {
+            let is_live = |p| self.place[(b * self.pages() + p) as usize].is_some();
+            if !self.group_pages(group).any(is_live) {
+                let at = self.directory_at(b, group);
+                self.directory[at] = Ppn::NONE;
+            }
+        }
+    }
+
+    fn clear_directory(&mut self, b: u32) {
+        let first = self.directory_at(b, 0);
+        self.directory[first..first + self.groups as usize].fill(Ppn::NONE);
+    }
+
+    /// Copies the live pages of `b` into a fresh data block, or leaves it without one if there are none.
+    fn gather<F: Flash>(&mut self, flash: &mut F, b: u32) -> Result<(), F::Error> {
+        self.clear_directory(b);
+        let old = self.data[b as usize];
+        let mut fresh = Pbn::NONE;
+        let mut copies = 0;
+        for group in 0..self.groups {
+            if F::BEARS_DATA {
+                self.copied.fill(self.format.unwritten());
+            }
+            for p in self.group_pages(group) {
+                let lpn = Lpn(b * self.pages() + p);
+                if self.place[lpn.index()].is_none() {
+                    continue;
+                }
+                if fresh.is_none() {
+                    fresh = self.pool.take();
+                }
+                let packed = self.layout == Layout::Mlc;
+                self.copy(flash, lpn, fresh, if packed { copies } else { p })?;
+                copies += 1;
+            }
+        }
+        self.data[b as usize] = fresh;
+        self.inherited[b as usize] = 0;
+        self.leave_log_blocks(b);
+        self.erase_data(flash, old)?;
+        self.pool.give(old);
+        self.counts.reduced += 1;
+        if self.in_space_gc {
+            self.counts.reduced_in_space_gc += 1;
+            self.merges.copies_full += u64::from(copies);
+        }
+        Ok(())
+    }
+
+    /// Copies a page to its place in a fresh data block. Its sub-table has what was copied so far: that of
+    /// the group's last page is whole.
+    #[inline]
+    fn copy<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        lpn: Lpn,
+        fresh: Pbn,
+        offset: u32,
+    ) -> Result<(), F::Error> {
+        let (b, p) = self.split(lpn);
+        if F::BEARS_DATA && self.layout == Layout::Mlc {
+            let (_, i) = self.by_entries.div_rem(p);
+            self.copied[i as usize] = Index::in_data(offset);
+            let (format, table) = (self.format, &self.copied);
+            flash.next_oob_bytes(|bytes| format.pack(table, bytes));
+        }
+        let (from, to) = (
+            self.place[lpn.index()],
+            self.space.geometry.ppn(fresh, offset),
+        );
+        let oob = Oob::new(self.space.device_lpn(lpn), Role::Data);
+        flash.copy(from, to, oob, Cause::Gc, F::Token::default())?;
+        self.settle(lpn, b, p, to);
+        Ok(())
+    }
+
+    fn erase_data<F: Flash>(&mut self, flash: &mut F, block: Pbn) -> Result<(), F::Error> {
+        self.merges.wasted_data_pages += u64::from(self.pages() - flash.programmed(block));
+        self.merges.erases_full += u64::from(self.in_space_gc);
+        flash.erase(block, Cause::Gc, F::Token::default())?;
+        Ok(())
+    }
+
+    /// Frees the log block that serves fewest logical blocks.
+    fn space_gc<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
+        let row = self
+            .victims
+            .first()
+            .expect("there is at least one log block");
+        let association = self.serves.owners_len(row);
+        if association > 0 {
+            self.merges.count_full(association as usize);
+        }
+        self.in_space_gc = true;
+        let mut swapped = false;
+        while let Some(b) = self.serves.first_owner(row) {
+            swapped = self.reduced_order_merge(flash, b)? == Some(row);
+        }
+        self.in_space_gc = false;
+        if swapped {
+            return Ok(());
+        }
+        let Row { block, offset, .. } = self.rows[row as usize];
+        flash.erase(block, Cause::Gc, F::Token::default())?;
+        self.merges.wasted_log_pages += u64::from(self.pages() - offset);
+        self.merges.log_reclaimed += 1;
+        self.merges.log_pages_used += u64::from(offset);
+        if association > 0 {
+            self.merges.erases_full += 1;
+        } else {
+            self.merges.dead += 1;
+            self.merges.erases_dead += 1;
+        }
+        self.empty_row(row, block);
+        Ok(())
+    }
+}
+
+impl Ftl for Blog {
+    const KEY: &'static str = "blog";
+    const TITLE: &'static str = "BLogFTL";
+    const SUMMARY: &'static str = "log blocks for few logical blocks each, page map in the OOBs";
+    const SOURCE: &'static str = "Guan et al., IEEE TC 2017";
+    type Options = BlogOptions;
+
+    fn ram_bytes(geometry: &Geometry, options: &BlogOptions) -> u64 {
+        let logical_blocks = u64::from(geometry.logical_blocks());
+        let log_blocks = u64::from(options.log_blocks);
+        let pages = u64::from(geometry.pages_per_block);
+        let entries = u64::from(options.entries(geometry).max(1));
+        let groups = pages.div_ceil(entries);
+        let by_log_blocks = log_blocks * pages.min(options.l.into());
+        let by_logical_blocks = logical_blocks * log_blocks.min(options.u.into());
+        let pairs = by_log_blocks.min(by_logical_blocks);
+        4 * u64::from(geometry.logical_pages)
+            + (8 + 4 * groups) * logical_blocks
+            + 4 * u64::from(geometry.blocks())
+            + (16 + 4 * pages) * log_blocks
+            + 3 * Tournament::ram_bytes(log_blocks)
+            + Relation::ram_bytes(logical_blocks, log_blocks, pairs)
+    }
+
+    /// The paper's formula: `(10 + 2u) * Ndata + (3 + 2l) * Nlog` bytes. It leaves out the written map (a bit a
+    /// page) and, for plain BLog, gives no size of the page map; four bytes a log page are taken.
+    fn tables(geometry: &Geometry, options: &BlogOptions) -> Vec<Table> {
+        let logical_blocks = u64::from(geometry.logical_blocks());
+        let log_blocks = u64::from(options.log_blocks);
+        let pages = u64::from(geometry.pages_per_block);
+        let (u, l) = (
+            u64::from(options.u.min(LIST_MAX)),
+            u64::from(options.l.min(LIST_MAX)),
+        );
+        let mut tables = vec![
+            Table::sram("LDMT", logical_blocks, 8 * (2 + 1 + 5)),
+            Table::sram("DLT", logical_blocks, 8 * (2 + 2 * u)),
+            Table::sram("LMT", log_blocks, 8 * (2 + 1 + 2 * l)),
+        ];
+        if options.layout == Layout::Slc {
+            tables.push(Table::sram("log-page map", log_blocks * pages, 32));
+            return tables;
+        }
+        let entries = u64::from(options.entries(geometry).max(1));
+        tables.push(Table {
+            name: "sub-tables in OOBs",
+            entries: logical_blocks * pages.div_ceil(entries),
+            bits_per_entry: entries * u64::from(options.index_format(geometry).bits()),
+            memory: Memory::Flash,
+        });
+        tables
+    }
+
+    fn format<F: Flash>(
+        space: &Space,
+        options: &BlogOptions,
+        start: Start,
+        flash: &mut F,
+    ) -> Result<Self, Refusal> {
+        let log_blocks = options.check(space, F::BEARS_DATA)?;
+        let mut blog = Self::blank(space, options, log_blocks);
+        if start == Start::Full {
+            blog.fill(flash);
+        }
+        for row in 0..log_blocks {
+            let block = blog.pool.take();
+            blog.empty_row(row, block);
+        }
+        blog.free_log_pages = u64::from(log_blocks) * u64::from(blog.pages());
+        Ok(blog)
+    }
+
+    #[inline]
+    fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        run.iter()
+            .try_for_each(|(lpn, slot)| self.write_page(flash, slot, lpn))
+    }
+
+    #[inline]
+    fn read<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        run.iter()
+            .try_for_each(|(lpn, slot)| self.read_page(flash, slot, lpn))
+    }
+
+    fn trim<F: Flash>(&mut self, _flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        run.iter()
+            .for_each(|(lpn, _)| self.place[lpn.index()] = Ppn::NONE);
+        Ok(())
+    }
+
+    fn counters(&self) -> SchemeCounters {
+        let mut counters = SchemeCounters {
+            merges: self.merges.clone(),
+            own_merges: vec![Named {
+                name: "reduced",
+                value: self.counts.reduced,
+                combine: Combine::Sum,
+            }],
+            ..SchemeCounters::default()
+        };
+        let [situation1, situation2, situation3] = self.counts.situations;
+        counters.extra("situation1", situation1);
+        counters.extra("situation2", situation2);
+        counters.extra("situation3", situation3);
+        counters.extra("wasted_data_pages", self.merges.wasted_data_pages);
+        counters.extra("wasted_log_pages", self.merges.wasted_log_pages);
+        let reduced_in_space_gc = self.counts.reduced_in_space_gc as f64;
+        counters.stat("reduced_in_space_gc", reduced_in_space_gc, Combine::Sum);
+        let most_rebuilds = self.counts.most_rebuilds as f64;
+        counters.stat("most_rebuilds_in_a_page_write", most_rebuilds, Combine::Max);
+        counters
+    }
+
+    fn reset_counters(&mut self) {
+        self.merges = Merges::default();
+        self.counts = Counts::default();
+    }
+
+    fn observe(&self, seen: &mut Observation) {
+        let pairs = f64::from(self.serves.len());
+        seen.mean("mean_association", pairs / self.rows.len() as f64);
+        seen.mean("mean_dlt_row_length", pairs / self.data.len() as f64);
+        seen.sum("free_log_pages", self.free_log_pages as f64);
+        let [situation1, situation2, situation3] = self.counts.situations;
+        seen.sum("situation1", situation1 as f64);
+        seen.sum("situation2", situation2 as f64);
+        seen.sum("situation3", situation3 as f64);
+    }
+
+    fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
+        self.audit_blocks(flash)?;
+        self.audit_lists()?;
+        (0..self.data.len() as u32)
+            .map(|b| self.audit_pages(flash, b))
+            .sum()
+    }
+}
+
+impl Blog {
+    fn blank(space: &Space, options: &BlogOptions, log_blocks: u32) -> Self {
+        let geometry = &space.geometry;
+        let (pages, logical_blocks) = (geometry.pages_per_block, space.logical_blocks());
+        let mlc = options.layout == Layout::Mlc;
+        let entries = if mlc {
+            options.entries(geometry)
+        } else {
+            pages
+        };
+        let groups = pages.div_ceil(entries);
+        let format = options.index_format(geometry);
+        let first = geometry.pbn(space.first_die, 0).0;
+        let blocks = (first..first + geometry.blocks_per_die).map(Pbn);
+        let no_row = Row {
+            block: Pbn::NONE,
+            offset: 0,
+            stamp: 0,
+        };
+        Self {
+            layout: options.layout,
+            most_log_blocks: options.u,
+            most_logical_blocks: options.l,
+            by_entries: Divisor::new(entries),
+            groups,
+            format,
+            place: vec![Ppn::NONE; space.logical_pages() as usize],
+            data: vec![Pbn::NONE; logical_blocks as usize],
+            inherited: vec![0; logical_blocks as usize],
+            directory: vec![Ppn::NONE; (logical_blocks * groups) as usize],
+            serves: Relation::new(logical_blocks as usize, log_blocks as usize),
+            rows: vec![no_row; log_blocks as usize],
+            log_pages: vec![Lpn::NONE; (log_blocks * pages) as usize],
+            next_stamp: 0,
+            candidates: Tournament::new(log_blocks as usize),
+            open: Tournament::new(log_blocks as usize),
+            victims: Tournament::new(log_blocks as usize),
+            free_log_pages: 0,
+            pool: Pool::new(blocks, geometry.blocks_per_die),
+            table: vec![format.unwritten(); entries as usize],
+            table_of: None,
+            copied: vec![format.unwritten(); entries as usize],
+            merges: Merges::default(),
+            counts: Counts::default(),
+            rebuilds_of_write: 0,
+            in_space_gc: false,
+            space: space.clone(),
+        }
+    }
+
+    /// Start state `full`: every logical block whole in the physical block of the same number.
+    fn fill<F: Flash>(&mut self, flash: &mut F) {
+        let pages = self.pages();
+        for b in 0..self.data.len() as u32 {
+            let block = self.pool.take();
+            self.data[b as usize] = block;
+            let space = &self.space;
+            flash.preload(block, pages, Role::Data, &mut |p| {
+                space.device_lpn(Lpn(b * pages + p))
+            });
+            for p in 0..pages {
+                let at = self.space.geometry.ppn(block, p);
+                self.settle(Lpn(b * pages + p), b, p, at);
+                if F::BEARS_DATA && self.layout == Layout::Mlc {
+                    let (group, i) = self.by_entries.div_rem(p);
+                    let first = self.group_pages(group).start;
+                    let table: Vec<Index> = (first..=first + i).map(Index::in_data).collect();
+                    self.copied.fill(self.format.unwritten());
+                    self.copied[..table.len()].copy_from_slice(&table);
+                    let (format, table) = (self.format, &self.copied);
+                    flash.preload_oob_bytes(at, |bytes| format.pack(table, bytes));
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn read_page<F: Flash>(&mut self, flash: &mut F, slot: Slot, lpn: Lpn) -> Result<(), F::Error> {
+        let mut from = self.place[lpn.index()];
+        if from.is_none() {
+            flash.host_unwritten(slot, F::Token::default());
+            return Ok(());
+        }
+        let mut translated = F::Token::default();
+        if self.layout == Layout::Mlc {
+            let (b, p) = self.split(lpn);
+            let at = self.directory[self.directory_at(b, self.by_entries.div(p))];
+            (_, translated) = flash.read_oob(at, Cause::Map, F::Token::default())?;
+            if F::BEARS_DATA {
+                from = self.look_up(flash, lpn, at);
+            }
+        }
+        flash.host_read(slot, from, translated)?;
+        Ok(())
+    }
+
+    // ---- checks -----------------------------------------------------------------------------------
+
+    /// Every block is a data block, a log block or free, once; rows know how full they are.
+    fn audit_blocks<F: Flash>(&self, flash: &F) -> Result<(), String> {
+        let geometry = &self.space.geometry;
+        let first = geometry.pbn(self.space.first_die, 0).0;
+        let mut uses = vec![0; geometry.blocks_per_die as usize];
+        let data = self.data.iter().copied().filter(|block| block.is_some());
+        let logs = self.rows.iter().map(|row| row.block);
+        for block in data.chain(logs).chain(self.pool.iter()) {
+            uses[(block.0 - first) as usize] += 1;
+        }
+        if let Some(block) = uses.iter().position(|&uses| uses != 1) {
+            return Err(format!("block {block} has {} uses", uses[block]));
+        }
+        if self.pool.is_empty() || self.pool.iter().any(|block| flash.written(block) > 0) {
+            return Err("no block is free, or a free block is not erased".into());
+        }
+        let mut free_pages = 0;
+        for (i, row) in self.rows.iter().enumerate() {
+            if flash.written(row.block) != row.offset || flash.programmed(row.block) != row.offset {
+                return Err(format!("row {i} has {} pages in its block", row.offset));
+            }
+            free_pages += u64::from(self.pages() - row.offset);
+        }
+        if free_pages != self.free_log_pages {
+            return Err(format!(
+                "{free_pages} free log pages, counted {}",
+                self.free_log_pages
+            ));
+        }
+        Ok(())
+    }
+
+    /// The lists keep `u` and `l`, all log blocks of a logical block but its last are full, and the
+    /// tournaments know the right rows.
+    fn audit_lists(&self) -> Result<(), String> {
+        for b in 0..self.data.len() as u32 {
+            let len = self.serves.things_len(b);
+            if len > self.most_log_blocks {
+                return Err(format!("logical block {b} holds {len} log blocks"));
+            }
+            let before_tail = self.serves.things(b).take(len.saturating_sub(1) as usize);
+            let is_open = |row: u32| self.rows[row as usize].offset < self.pages();
+            if before_tail.into_iter().any(is_open) {
+                return Err(format!("logical block {b} left an open log block behind"));
+            }
+        }
+        let rows = 0..self.rows.len() as u32;
+        let stamp = |row: u32| self.rows[row as usize].stamp;
+        let offset = |row: u32| self.rows[row as usize].offset;
+        let association = |row: u32| self.serves.owners_len(row);
+        if let Some(row) = rows
+            .clone()
+            .find(|&row| association(row) > self.most_logical_blocks)
+        {
+            return Err(format!(
+                "row {row} serves {} logical blocks",
+                association(row)
+            ));
+        }
+        let open = rows.clone().filter(|&row| offset(row) < self.pages());
+        let below = |row: &u32| association(*row) < self.most_logical_blocks;
+        let candidate = open
+            .clone()
+            .filter(below)
+            .min_by_key(|&row| (offset(row), association(row), stamp(row)));
+        let emptiest = open.min_by_key(|&row| (offset(row), stamp(row)));
+        let victim = rows.min_by_key(|&row| (association(row), stamp(row)));
+        let expected = (candidate, emptiest, victim);
+        let ranked = (
+            self.candidates.first(),
+            self.open.first(),
+            self.victims.first(),
+        );
+        if ranked != expected {
+            return Err(format!(
+                "candidate, open row, victim: {ranked:?}, should be {expected:?}"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Live pages of `b` and its sub-tables lie in its data block or its log blocks.
+    fn audit_pages<F: Flash>(&self, flash: &F, b: u32) -> Result<u64, String> {
+        let geometry = &self.space.geometry;
+        let data = self.data[b as usize];
+        if data.is_none() && self.serves.things_len(b) > 0 {
+            return Err(format!(
+                "logical block {b} has log blocks and no data block"
+            ));
+        }
+        let row_of = |block: Pbn| {
+            self.serves
+                .things(b)
+                .find(|&row| self.rows[row as usize].block == block)
+        };
+        let mut live = 0;
+        for p in 0..self.pages() {
+            let lpn = Lpn(b * self.pages() + p);
+            let at = self.place[lpn.index()];
+            if at.is_none() {
+                continue;
+            }
+            live += 1;
+            let (block, offset) = geometry.split(at);
+            let fits = match row_of(block) {
+                Some(row) => self.programmed_pages(row).get(offset as usize) == Some(&lpn),
+                None => block == data && (self.layout == Layout::Mlc || offset == p),
+            };
+            if !fits || !flash.is_programmed(at) {
+                return Err(format!("live page {p} of {b} cannot lie at {}", at.0));
+            }
+            let table = self.directory[self.directory_at(b, self.by_entries.div(p))];
+            if self.layout == Layout::Mlc && table.is_none() {
+                return Err(format!("live page {p} of {b} has no sub-table"));
+            }
+        }
+        for group in 0..self.groups {
+            let at = self.directory[self.directory_at(b, group)];
+            if at.is_none() {
+                continue;
+            }
+            let (block, _) = geometry.split(at);
+            let known = block == data || row_of(block).is_some();
+            if !known || !flash.is_programmed(at) {
+                return Err(format!("sub-table {group} of {b} cannot lie at {}", at.0));
+            }
+        }
+        Ok(live)
+    }
+}
