@@ -40,10 +40,9 @@ use crate::flash::{Cause, Flash, Oob, Role, SCHEME_OOB_BYTES, Slot};
 use crate::ftl::{Ftl, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::parts::hybrid::programmable;
+use crate::parts::log_table::{LogTable, Row};
 use crate::parts::pool::Pool;
-use crate::parts::relation::Relation;
 use crate::parts::sub_table::{Index, IndexFormat};
-use crate::parts::tournament::Tournament;
 use crate::report::{Combine, Memory, Merges, Named, Observation, SchemeCounters, Table};
 use crate::{choice, options};
 
@@ -137,16 +136,6 @@ impl BlogOptions {
     }
 }
 
-/// A row of the LMT without its logical blocks, which are in [`Blog::serves`].
-#[derive(Clone, Copy, Debug)]
-struct Row {
-    block: Pbn,
-    /// Next free page; the block is full when it is `P`.
-    offset: u32,
-    /// Grows from row to row whenever a block becomes empty: the lowest is the oldest.
-    stamp: u64,
-}
-
 /// How often each reason to merge came up, and what the page's other counters count.
 #[derive(Clone, Debug, Default)]
 struct Counts {
@@ -161,8 +150,6 @@ struct Counts {
 pub struct Blog {
     space: Space,
     layout: Layout,
-    most_log_blocks: u32,
-    most_logical_blocks: u32,
     /// Divides a page number inside a logical block by the pages of a group.
     by_entries: Divisor,
     groups: u32,
@@ -176,19 +163,8 @@ pub struct Blog {
     inherited: Vec<u32>,
     /// LDMT: for each group of pages the page whose OOB holds the newest sub-table.
     directory: Vec<Ppn>,
-    /// DLT and LMT lists: owners are logical blocks, things are rows of the LMT.
-    serves: Relation,
-    rows: Vec<Row>,
-    /// The page programmed at each position of each log block.
-    log_pages: Vec<Lpn>,
-    next_stamp: u64,
-    /// Rows that may take another logical block: most free pages, smallest association, oldest.
-    candidates: Tournament,
-    /// Rows that are not full: most free pages, oldest.
-    open: Tournament,
-    /// All rows: smallest association, oldest.
-    victims: Tournament,
-    free_log_pages: u64,
+    /// DLT and LMT.
+    logs: LogTable,
     pool: Pool,
 
     /// Sub-table of the page in work, and whose it is; used only where the flash bears data.
@@ -231,8 +207,8 @@ impl Blog {
     fn resolve(&self, b: u32, in_page: Ppn, index: Index) -> Option<Ppn> {
         let index = self.without_inheritance(b, in_page, index);
         let block = if index.log {
-            let row = self.serves.things(b).nth(index.position as usize)?;
-            self.rows[row as usize].block
+            let row = self.logs.rows_of(b).nth(index.position as usize)?;
+            self.logs.row(row).block
         } else {
             self.data[b as usize]
         };
@@ -386,41 +362,27 @@ impl Blog {
     /// the page write starts again.
     #[inline]
     fn log_row<F: Flash>(&mut self, flash: &mut F, b: u32) -> Result<Option<u32>, F::Error> {
-        let tail = self.serves.last_thing(b);
-        if let Some(tail) = tail.filter(|&tail| self.rows[tail as usize].offset < self.pages()) {
+        if let Some(tail) = self.logs.open_tail(b) {
             return Ok(Some(tail));
         }
-        if self.serves.things_len(b) == self.most_log_blocks {
+        if self.logs.holds_all(b) {
             self.counts.situations[0] += 1;
             self.reduced_order_merge(flash, b)?;
             return Ok(None);
         }
-        if let Some(row) = self.candidates.first() {
-            self.serves.add(b, row);
-            self.rank_by_association(row);
+        if let Some(row) = self.logs.candidate() {
+            self.logs.join(b, row);
             return Ok(Some(row));
         }
-        if let Some(row) = self.open.first() {
+        let crowded = self.logs.emptiest();
+        if let Some(merged) = crowded.and_then(|row| self.logs.most_spread(row)) {
             self.counts.situations[1] += 1;
-            let crowded = self.longest_served(row);
-            self.reduced_order_merge(flash, crowded)?;
+            self.reduced_order_merge(flash, merged)?;
             return Ok(None);
         }
         self.counts.situations[2] += 1;
         self.space_gc(flash)?;
         Ok(None)
-    }
-
-    /// The logical block of a row with most log blocks, the first among equals.
-    fn longest_served(&self, row: u32) -> u32 {
-        let mut longest = (0, 0);
-        for b in self.serves.owners(row) {
-            let len = self.serves.things_len(b);
-            if len > longest.0 {
-                longest = (len, b);
-            }
-        }
-        longest.1
     }
 
     #[inline]
@@ -433,19 +395,15 @@ impl Blog {
         translated: F::Token,
     ) -> Result<(), F::Error> {
         let (b, _) = self.split(lpn);
-        let Row { block, offset, .. } = self.rows[row as usize];
+        let Row { block, offset, .. } = self.logs.row(row);
         let index = Index {
             log: true,
-            position: self.serves.things_len(b) - 1,
+            position: self.logs.held(b) - 1,
             offset,
         };
         let to = self.space.geometry.ppn(block, offset);
         self.program(flash, slot, lpn, to, index, Role::Log, translated)?;
-        let at = (row * self.pages() + offset) as usize;
-        self.log_pages[at] = lpn;
-        self.rows[row as usize].offset += 1;
-        self.free_log_pages -= 1;
-        self.rank_by_offset(row);
+        self.logs.append(row, lpn);
         Ok(())
     }
 
@@ -478,57 +436,6 @@ impl Blog {
         if self.layout == Layout::Mlc {
             let at = self.directory_at(b, self.by_entries.div(p));
             self.directory[at] = to;
-        }
-    }
-
-    // ---- rows of the LMT --------------------------------------------------------------------------
-
-    /// Puts a row in its places after a page was programmed in it.
-    #[inline]
-    fn rank_by_offset(&mut self, row: u32) {
-        let Row { offset, stamp, .. } = self.rows[row as usize];
-        let (offset, stamp) = (u128::from(offset), u128::from(stamp));
-        let association = self.serves.owners_len(row);
-        let open = offset < u128::from(self.pages());
-        self.open.set(
-            row,
-            if open {
-                offset << 64 | stamp
-            } else {
-                Tournament::OUT
-            },
-        );
-        let key = offset << 96 | u128::from(association) << 64 | stamp;
-        let candidate = open && association < self.most_logical_blocks;
-        self.candidates
-            .set(row, if candidate { key } else { Tournament::OUT });
-    }
-
-    /// The same after its logical blocks changed, or it was emptied.
-    #[inline]
-    fn rank_by_association(&mut self, row: u32) {
-        self.rank_by_offset(row);
-        let association = u128::from(self.serves.owners_len(row));
-        let stamp = u128::from(self.rows[row as usize].stamp);
-        self.victims.set(row, association << 64 | stamp);
-    }
-
-    /// A row gets an erased block.
-    fn empty_row(&mut self, row: u32, block: Pbn) {
-        self.free_log_pages += u64::from(self.rows[row as usize].offset);
-        self.rows[row as usize] = Row {
-            block,
-            offset: 0,
-            stamp: self.next_stamp,
-        };
-        self.next_stamp += 1;
-        self.rank_by_association(row);
-    }
-
-    /// Takes `b` out of all its log blocks.
-    fn leave_log_blocks(&mut self, b: u32) {
-        while let Some(row) = self.serves.pop(b) {
-            self.rank_by_association(row);
         }
     }
 
@@ -567,41 +474,33 @@ impl Blog {
         if !live.all(|at| (first..first + pages).contains(&at.0)) {
             return None;
         }
-        let row = self
-            .serves
-            .things(b)
-            .find(|&row| self.rows[row as usize].block == block)?;
+        let row = self.logs.row_at(b, block)?;
         let fits = self.layout == Layout::Mlc || self.is_aligned(row, b);
-        (self.serves.owners_len(row) == 1 && fits).then_some(row)
+        (self.logs.association(row) == 1 && fits).then_some(row)
     }
 
     fn is_aligned(&self, row: u32, b: u32) -> bool {
         let own = b * self.pages()..;
-        self.programmed_pages(row)
+        self.logs
+            .programmed(row)
             .iter()
             .zip(own)
             .all(|(lpn, own)| lpn.0 == own)
     }
 
-    /// The pages programmed in a log block, by position.
-    fn programmed_pages(&self, row: u32) -> &[Lpn] {
-        let first = (row * self.pages()) as usize;
-        &self.log_pages[first..first + self.rows[row as usize].offset as usize]
-    }
-
     /// The log block of `row` becomes the data block of `b`, the old data block the log block of `row`.
     fn swap<F: Flash>(&mut self, flash: &mut F, b: u32, row: u32) -> Result<(), F::Error> {
-        let Row { block, offset, .. } = self.rows[row as usize];
+        let Row { block, offset, .. } = self.logs.row(row);
         if self.layout == Layout::Mlc {
             self.inherited[b as usize] = offset;
             self.find_sub_tables(b, row);
         }
         let old = std::mem::replace(&mut self.data[b as usize], block);
-        self.leave_log_blocks(b);
+        self.logs.leave(b);
         self.erase_data(flash, old)?;
         self.merges.log_reclaimed += 1;
         self.merges.log_pages_used += u64::from(offset);
-        self.empty_row(row, old);
+        self.logs.empty(row, old);
         self.merges.switch += 1;
         self.merges.erases_switch += u64::from(!self.in_space_gc);
         Ok(())
@@ -610,14 +509,14 @@ impl Blog {
     /// The directory of `b` when all its live pages lie in the log block of `row`: the highest page there of
     /// each group that has a live page.
     fn find_sub_tables(&mut self, b: u32, row: u32) {
-        let block = self.rows[row as usize].block;
         let first = self.directory_at(b, 0);
         self.directory[first..first + self.groups as usize].fill(Ppn::NONE);
-        for offset in 0..self.rows[row as usize].offset {
-            let (of, p) = self.split(self.log_pages[(row * self.pages() + offset) as usize]);
+        let first = self.space.geometry.first_page(self.logs.row(row).block).0;
+        for (lpn, at) in self.logs.programmed(row).iter().zip(first..) {
+            let (of, p) = self.split(*lpn);
             if of == b {
-                let at = self.directory_at(b, self.by_entries.div(p));
-                self.directory[at] = self.space.geometry.ppn(block, offset);
+                let group = self.directory_at(b, self.by_entries.div(p));
+                self.directory[group] = Ppn(at);
             }
         }
         for group in 0..self.groups {
@@ -660,7 +559,7 @@ impl Blog {
         }
         self.data[b as usize] = fresh;
         self.inherited[b as usize] = 0;
-        self.leave_log_blocks(b);
+        self.logs.leave(b);
         self.erase_data(flash, old)?;
         self.pool.give(old);
         self.counts.reduced += 1;
@@ -705,24 +604,21 @@ impl Blog {
 
     /// Frees the log block that serves fewest logical blocks.
     fn space_gc<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
-        let row = self
-            .victims
-            .first()
-            .expect("there is at least one log block");
-        let association = self.serves.owners_len(row);
+        let row = self.logs.victim();
+        let association = self.logs.association(row);
         if association > 0 {
             self.merges.count_full(association as usize);
         }
         self.in_space_gc = true;
         let mut swapped = false;
-        while let Some(b) = self.serves.first_owner(row) {
+        while let Some(b) = self.logs.first_served(row) {
             swapped = self.reduced_order_merge(flash, b)? == Some(row);
         }
         self.in_space_gc = false;
         if swapped {
             return Ok(());
         }
-        let Row { block, offset, .. } = self.rows[row as usize];
+        let Row { block, offset, .. } = self.logs.row(row);
         flash.erase(block, Cause::Gc, F::Token::default())?;
         self.merges.wasted_log_pages += u64::from(self.pages() - offset);
         self.merges.log_reclaimed += 1;
@@ -733,7 +629,7 @@ impl Blog {
             self.merges.dead += 1;
             self.merges.erases_dead += 1;
         }
-        self.empty_row(row, block);
+        self.logs.empty(row, block);
         Ok(())
     }
 }
@@ -751,15 +647,11 @@ impl Ftl for Blog {
         let pages = u64::from(geometry.pages_per_block);
         let entries = u64::from(options.entries(geometry).max(1));
         let groups = pages.div_ceil(entries);
-        let by_log_blocks = log_blocks * pages.min(options.l.into());
-        let by_logical_blocks = logical_blocks * log_blocks.min(options.u.into());
-        let pairs = by_log_blocks.min(by_logical_blocks);
+        let (u, l) = (options.u.into(), options.l.into());
         4 * u64::from(geometry.logical_pages)
             + (8 + 4 * groups) * logical_blocks
             + 4 * u64::from(geometry.blocks())
-            + (16 + 4 * pages) * log_blocks
-            + 3 * Tournament::ram_bytes(log_blocks)
-            + Relation::ram_bytes(logical_blocks, log_blocks, pairs)
+            + LogTable::ram_bytes(logical_blocks, log_blocks, pages, u, l)
     }
 
     /// The paper's formula: `(10 + 2u) * Ndata + (3 + 2l) * Nlog` bytes. It leaves out the written map (a bit a
@@ -798,15 +690,13 @@ impl Ftl for Blog {
         flash: &mut F,
     ) -> Result<Self, Refusal> {
         let log_blocks = options.check(space, F::BEARS_DATA)?;
-        let mut blog = Self::blank(space, options, log_blocks);
+        let mut blog = Self::blank(space, options);
         if start == Start::Full {
             blog.fill(flash);
         }
-        for row in 0..log_blocks {
-            let block = blog.pool.take();
-            blog.empty_row(row, block);
-        }
-        blog.free_log_pages = u64::from(log_blocks) * u64::from(blog.pages());
+        let log_blocks = (0..log_blocks).map(|_| blog.pool.take()).collect();
+        let (logical_blocks, pages) = (space.logical_blocks(), blog.pages());
+        blog.logs = LogTable::new(logical_blocks, pages, options.u, options.l, log_blocks);
         Ok(blog)
     }
 
@@ -857,10 +747,10 @@ impl Ftl for Blog {
     }
 
     fn observe(&self, seen: &mut Observation) {
-        let pairs = f64::from(self.serves.len());
-        seen.mean("mean_association", pairs / self.rows.len() as f64);
+        let pairs = f64::from(self.logs.pairs());
+        seen.mean("mean_association", pairs / f64::from(self.logs.len()));
         seen.mean("mean_dlt_row_length", pairs / self.data.len() as f64);
-        seen.sum("free_log_pages", self.free_log_pages as f64);
+        seen.sum("free_log_pages", self.logs.free_pages() as f64);
         let [situation1, situation2, situation3] = self.counts.situations;
         seen.sum("situation1", situation1 as f64);
         seen.sum("situation2", situation2 as f64);
@@ -869,7 +759,7 @@ impl Ftl for Blog {
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
         self.audit_blocks(flash)?;
-        self.audit_lists()?;
+        self.logs.audit(flash, self.data.len() as u32)?;
         (0..self.data.len() as u32)
             .map(|b| self.audit_pages(flash, b))
             .sum()
@@ -877,7 +767,7 @@ impl Ftl for Blog {
 }
 
 impl Blog {
-    fn blank(space: &Space, options: &BlogOptions, log_blocks: u32) -> Self {
+    fn blank(space: &Space, options: &BlogOptions) -> Self {
         let geometry = &space.geometry;
         let (pages, logical_blocks) = (geometry.pages_per_block, space.logical_blocks());
         let mlc = options.layout == Layout::Mlc;
@@ -890,15 +780,8 @@ impl Blog {
         let format = options.index_format(geometry);
         let first = geometry.pbn(space.first_die, 0).0;
         let blocks = (first..first + geometry.blocks_per_die).map(Pbn);
-        let no_row = Row {
-            block: Pbn::NONE,
-            offset: 0,
-            stamp: 0,
-        };
         Self {
             layout: options.layout,
-            most_log_blocks: options.u,
-            most_logical_blocks: options.l,
             by_entries: Divisor::new(entries),
             groups,
             format,
@@ -906,14 +789,7 @@ impl Blog {
             data: vec![Pbn::NONE; logical_blocks as usize],
             inherited: vec![0; logical_blocks as usize],
             directory: vec![Ppn::NONE; (logical_blocks * groups) as usize],
-            serves: Relation::new(logical_blocks as usize, log_blocks as usize),
-            rows: vec![no_row; log_blocks as usize],
-            log_pages: vec![Lpn::NONE; (log_blocks * pages) as usize],
-            next_stamp: 0,
-            candidates: Tournament::new(log_blocks as usize),
-            open: Tournament::new(log_blocks as usize),
-            victims: Tournament::new(log_blocks as usize),
-            free_log_pages: 0,
+            logs: LogTable::new(0, pages, 1, 1, Vec::new()),
             pool: Pool::new(blocks, geometry.blocks_per_die),
             table: vec![format.unwritten(); entries as usize],
             table_of: None,
@@ -974,13 +850,13 @@ impl Blog {
 
     // ---- checks -----------------------------------------------------------------------------------
 
-    /// Every block is a data block, a log block or free, once; rows know how full they are.
+    /// Every block is a data block, a log block or free, once.
     fn audit_blocks<F: Flash>(&self, flash: &F) -> Result<(), String> {
         let geometry = &self.space.geometry;
         let first = geometry.pbn(self.space.first_die, 0).0;
         let mut uses = vec![0; geometry.blocks_per_die as usize];
         let data = self.data.iter().copied().filter(|block| block.is_some());
-        let logs = self.rows.iter().map(|row| row.block);
+        let logs = (0..self.logs.len()).map(|row| self.logs.row(row).block);
         for block in data.chain(logs).chain(self.pool.iter()) {
             uses[(block.0 - first) as usize] += 1;
         }
@@ -990,68 +866,6 @@ impl Blog {
         if self.pool.is_empty() || self.pool.iter().any(|block| flash.written(block) > 0) {
             return Err("no block is free, or a free block is not erased".into());
         }
-        let mut free_pages = 0;
-        for (i, row) in self.rows.iter().enumerate() {
-            if flash.written(row.block) != row.offset || flash.programmed(row.block) != row.offset {
-                return Err(format!("row {i} has {} pages in its block", row.offset));
-            }
-            free_pages += u64::from(self.pages() - row.offset);
-        }
-        if free_pages != self.free_log_pages {
-            return Err(format!(
-                "{free_pages} free log pages, counted {}",
-                self.free_log_pages
-            ));
-        }
-        Ok(())
-    }
-
-    /// The lists keep `u` and `l`, all log blocks of a logical block but its last are full, and the
-    /// tournaments know the right rows.
-    fn audit_lists(&self) -> Result<(), String> {
-        for b in 0..self.data.len() as u32 {
-            let len = self.serves.things_len(b);
-            if len > self.most_log_blocks {
-                return Err(format!("logical block {b} holds {len} log blocks"));
-            }
-            let before_tail = self.serves.things(b).take(len.saturating_sub(1) as usize);
-            let is_open = |row: u32| self.rows[row as usize].offset < self.pages();
-            if before_tail.into_iter().any(is_open) {
-                return Err(format!("logical block {b} left an open log block behind"));
-            }
-        }
-        let rows = 0..self.rows.len() as u32;
-        let stamp = |row: u32| self.rows[row as usize].stamp;
-        let offset = |row: u32| self.rows[row as usize].offset;
-        let association = |row: u32| self.serves.owners_len(row);
-        if let Some(row) = rows
-            .clone()
-            .find(|&row| association(row) > self.most_logical_blocks)
-        {
-            return Err(format!(
-                "row {row} serves {} logical blocks",
-                association(row)
-            ));
-        }
-        let open = rows.clone().filter(|&row| offset(row) < self.pages());
-        let below = |row: &u32| association(*row) < self.most_logical_blocks;
-        let candidate = open
-            .clone()
-            .filter(below)
-            .min_by_key(|&row| (offset(row), association(row), stamp(row)));
-        let emptiest = open.min_by_key(|&row| (offset(row), stamp(row)));
-        let victim = rows.min_by_key(|&row| (association(row), stamp(row)));
-        let expected = (candidate, emptiest, victim);
-        let ranked = (
-            self.candidates.first(),
-            self.open.first(),
-            self.victims.first(),
-        );
-        if ranked != expected {
-            return Err(format!(
-                "candidate, open row, victim: {ranked:?}, should be {expected:?}"
-            ));
-        }
         Ok(())
     }
 
@@ -1059,16 +873,12 @@ impl Blog {
     fn audit_pages<F: Flash>(&self, flash: &F, b: u32) -> Result<u64, String> {
         let geometry = &self.space.geometry;
         let data = self.data[b as usize];
-        if data.is_none() && self.serves.things_len(b) > 0 {
+        if data.is_none() && self.logs.held(b) > 0 {
             return Err(format!(
                 "logical block {b} has log blocks and no data block"
             ));
         }
-        let row_of = |block: Pbn| {
-            self.serves
-                .things(b)
-                .find(|&row| self.rows[row as usize].block == block)
-        };
+        let row_of = |block: Pbn| self.logs.row_at(b, block);
         let mut live = 0;
         for p in 0..self.pages() {
             let lpn = Lpn(b * self.pages() + p);
@@ -1079,7 +889,7 @@ impl Blog {
             live += 1;
             let (block, offset) = geometry.split(at);
             let fits = match row_of(block) {
-                Some(row) => self.programmed_pages(row).get(offset as usize) == Some(&lpn),
+                Some(row) => self.logs.programmed(row).get(offset as usize) == Some(&lpn),
                 None => block == data && (self.layout == Layout::Mlc || offset == p),
             };
             if !fits || !flash.is_programmed(at) {
@@ -1124,14 +934,10 @@ mod tests {
     /// A row of the LMT as the worked examples show it: next free page and logical blocks.
     fn row(bench: &Device, block: u32) -> String {
         let blog = &bench.ftl.instances()[0];
-        let row = blog.rows.iter().position(|row| row.block == Pbn(block));
+        let row = (0..blog.logs.len()).find(|&row| blog.logs.row(row).block == Pbn(block));
         let row = row.expect("a log block");
-        let list: Vec<String> = blog
-            .serves
-            .owners(row as u32)
-            .map(|b| b.to_string())
-            .collect();
-        format!("{} [{}]", blog.rows[row].offset, list.join(","))
+        let list: Vec<String> = blog.logs.served(row).map(|b| b.to_string()).collect();
+        format!("{} [{}]", blog.logs.row(row).offset, list.join(","))
     }
 
     fn rows(bench: &Device, blocks: std::ops::Range<u32>) -> String {
@@ -1227,7 +1033,7 @@ mod tests {
 
             bench.play("W 0 1"); // 11
             assert_eq!(place(&bench, 0), (12, 1));
-            let held: Vec<u32> = bench.ftl.instances()[0].serves.things(0).collect();
+            let held: Vec<u32> = bench.ftl.instances()[0].logs.rows_of(0).collect();
             assert_eq!(held, [0, 3], "the rows of blocks 9 and 12");
             assert_eq!(costs(&bench, mlc), (0, 0, oob(11)));
 
@@ -1269,7 +1075,7 @@ mod tests {
                 [1; 2]
             );
             assert_eq!(place(&bench, 32), (11, 0));
-            let held: Vec<u32> = bench.ftl.instances()[0].serves.things(8).collect();
+            let held: Vec<u32> = bench.ftl.instances()[0].logs.rows_of(8).collect();
             assert_eq!(held, [0, 2], "the rows of blocks 9 and 11");
             assert_eq!(costs(&bench, mlc), (12, 5, oob(24)));
 
@@ -1319,9 +1125,9 @@ mod tests {
         }
         let (block, offset) = blog.space.geometry.split(at);
         let position = blog
-            .serves
-            .things(b)
-            .position(|row| blog.rows[row as usize].block == block);
+            .logs
+            .rows_of(b)
+            .position(|row| blog.logs.row(row).block == block);
         let index = Index {
             log: block != blog.data[b as usize],
             position: position.unwrap_or(0) as u32,
@@ -1365,7 +1171,7 @@ mod tests {
             assert_eq!(place(&bench, lpn), (block, figure_ppn % 8), "step {i}");
             let blog = &bench.ftl.instances()[0];
             assert_eq!(bench.flash.written(Pbn(4)), data_offset);
-            assert_eq!(blog.rows[0].offset, log_offset);
+            assert_eq!(blog.logs.row(0).offset, log_offset);
             assert_eq!(directory_entry(&bench, 4, 0), index0, "step {i}");
             assert_eq!(directory_entry(&bench, 4, 1), index1, "step {i}");
             let at = blog.place[lpn as usize];

@@ -2,6 +2,7 @@
 
 pub mod hybrid;
 pub mod lists;
+pub mod log_table;
 pub mod map_area;
 pub mod page_store;
 pub mod pool;
