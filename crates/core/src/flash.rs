@@ -82,6 +82,10 @@ pub struct OobRead {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slot(pub u32);
 
+/// Bytes of every OOB that belong to the scheme on a flash that bears data. The logical page, the sequence
+/// number, role and tag lie beside them.
+pub const SCHEME_OOB_BYTES: usize = 64;
+
 /// NAND flash, simulated or real. See the module's text.
 ///
 /// Program rules (a page once an erase, ascending order where the cells want it) are enforced by every
@@ -250,5 +254,11 @@ pub trait Flash {
     ) {
         let _ = fill;
         self.preload(block, pages, Role::Map, number_of);
+    }
+
+    /// Scheme-owned bytes of the OOB of a page of the start state, after its [`Flash::preload`]; `fill` gets
+    /// zeroed bytes, and is called only where the flash bears data.
+    fn preload_oob_bytes(&mut self, at: Ppn, fill: impl FnOnce(&mut [u8])) {
+        let _ = (at, fill);
     }
 }

@@ -12,6 +12,7 @@ use crate::report::{Observation, SchemeCounters, Table, bits_for};
 pub mod bast;
 pub mod block;
 pub mod dftl;
+pub mod blog;
 pub mod fast;
 pub mod faster;
 pub mod fmax;
@@ -389,4 +390,5 @@ registry! {
     last_plus_plus::LastPlusPlus,
     dftl::Dftl,
     hat::Hat,
+    crate::Striped<blog::Blog>,
 }
