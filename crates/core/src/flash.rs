@@ -168,6 +168,28 @@ pub trait Flash {
         after: Self::Token,
     ) -> Result<Self::Token, Self::Error>;
 
+    /// Copies pages of one block, in order, to consecutive pages of one block of the same die, the first of
+    /// them `to`. `oob_of` gives the OOB of the `i`-th. The same as as many [`Flash::copy`], for flashes that know
+    /// a shorter way.
+    ///
+    /// # Errors
+    /// As the flash has them.
+    fn copy_run(
+        &mut self,
+        from: &[Ppn],
+        to: Ppn,
+        oob_of: impl Fn(usize) -> Oob,
+        cause: Cause,
+        after: Self::Token,
+    ) -> Result<Self::Token, Self::Error> {
+        let mut done = after;
+        for (i, &page) in from.iter().enumerate() {
+            let after = if i == 0 { after } else { Self::Token::default() };
+            done = self.copy(page, Ppn(to.0 + i as u32), oob_of(i), cause, after)?;
+        }
+        Ok(done)
+    }
+
     /// Reads a page of mapping information; `take` gets its bytes if the flash bears data.
     ///
     /// # Errors

@@ -207,11 +207,21 @@ impl<S: Ftl, C: Clock> Subject for SessionSubject<S, C> {
     fn writes(&mut self, n: u64) -> u64 {
         let pages = u64::from(self.session.geometry().logical_pages);
         let before = self.session.flash.ledger.counters;
-        for _ in 0..n {
-            // A little apart, so that the queue of an open loop does not grow without end.
-            self.at_ns += 10_000_000;
-            let lpn = Lpn(self.rng.below(pages) as u32);
-            self.session.page_request(Kind::Write, lpn, 1, self.at_ns);
+        // As a run over a decoded trace does: requests are known a little ahead.
+        const AHEAD: usize = 16;
+        let mut ring = [Lpn(0); AHEAD];
+        for i in 0..n as usize + AHEAD {
+            let lpn = ring[i % AHEAD];
+            if i < n as usize {
+                let next = Lpn(self.rng.below(pages) as u32);
+                self.session.prefetch(next);
+                ring[i % AHEAD] = next;
+            }
+            if i >= AHEAD {
+                // A little apart, so that the queue of an open loop does not grow without end.
+                self.at_ns += 10_000_000;
+                self.session.page_request(Kind::Write, lpn, 1, self.at_ns);
+            }
         }
         let c = self.session.flash.ledger.counters;
         c.programs.sum() + c.reads.sum() - before.programs.sum() - before.reads.sum()

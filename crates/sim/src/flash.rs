@@ -6,7 +6,7 @@ use floatgate_core::flash::{Cause, Flash, Oob, OobRead, Role, Slot};
 use floatgate_core::ledger::Ledger;
 use floatgate_core::{Geometry, Lpn, Pbn, Ppn};
 
-use crate::clock::{Clock, FlashOp, OpKind};
+use crate::clock::{Clock, Completion, FlashOp, OpKind};
 
 /// What of the request in work is not a whole page.
 #[derive(Clone, Copy, Debug, Default)]
@@ -90,11 +90,15 @@ impl<C: Clock> SimFlash<C> {
         self.short_read_data_ns = data_ns;
     }
 
-    /// Ends the host request.
+    /// Ends the host request; its completion, if the clock knows it already and `at_once` is wanted.
     #[inline]
-    pub fn end_request(&mut self) {
-        self.clock.end_request();
+    pub fn end_request(&mut self, at_once: bool) -> Option<Completion> {
         self.old_content = [None; 2];
+        if at_once {
+            return self.clock.end_request_known();
+        }
+        self.clock.end_request();
+        None
     }
 
     /// Between these calls a host read fetches the old content of a partly written page.
@@ -253,6 +257,26 @@ impl<C: Clock> Flash for SimFlash<C> {
             self.copied_out[from_block.index()] = self.clock.join(before, done);
         }
         Ok(done)
+    }
+
+    fn copy_run(
+        &mut self,
+        from: &[Ppn],
+        to: Ppn,
+        _oob_of: impl Fn(usize) -> Oob,
+        cause: Cause,
+        after: C::Token,
+    ) -> Result<C::Token, Infallible> {
+        let Some(&first) = from.first() else { return Ok(after) };
+        let pages = from.len() as u32;
+        self.ledger.read_run(from, cause);
+        let to_block = self.ledger.program_run(to, pages, cause);
+        let from_block = self.ledger.geometry().block_of(first);
+        let inside = self.copyback && self.same_plane(from_block, to_block);
+        self.fine.copybacks += u64::from(inside) * u64::from(pages);
+        let die = self.die_of(from_block);
+        debug_assert_eq!(die, self.die_of(to_block), "a run of copies stays on its die");
+        Ok(self.clock.copies(die, pages, inside, after))
     }
 
     fn read_map(&mut self, from: Ppn, _take: impl FnOnce(&[u8]), after: C::Token) -> Result<C::Token, Infallible> {

@@ -39,8 +39,8 @@ struct Flight {
 }
 
 impl Flight {
-    fn add(&mut self, kind: Kind, arrival_ns: u64, issue_ns: u64) {
-        self.requests.push_back(InFlight { kind, arrival_ns, issue_ns, end_ns: None });
+    fn add(&mut self, request: InFlight) {
+        self.requests.push_back(request);
         self.open += 1;
     }
 
@@ -118,6 +118,8 @@ pub struct Session<S: Ftl, C: Clock> {
     last_issue_ns: u64,
     next_sample: u64,
     completions: Vec<Completion>,
+    /// Whether completions are known at issue and taken then.
+    at_once: bool,
     /// Logical pages that have content, one bit each: a partial write of any other needs no read.
     live: Vec<u64>,
 }
@@ -149,6 +151,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
             last_issue_ns: 0,
             next_sample: 0,
             completions: Vec::new(),
+            at_once: C::EXACT_AT_ISSUE && config.host.queue_depth == 0,
             live: vec![if full { u64::MAX } else { 0 }; words],
         })
     }
@@ -188,6 +191,12 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         mapped
     }
 
+    /// A request will come soon: its table entries are fetched ahead of time.
+    #[inline]
+    pub fn prefetch(&self, lpn: floatgate_core::Lpn) {
+        self.ftl.prefetch(lpn);
+    }
+
     /// Plays a request of whole pages.
     pub fn page_request(&mut self, kind: Kind, first: floatgate_core::Lpn, pages: u32, arrival_ns: u64) {
         let mut request = std::mem::take(&mut self.pages);
@@ -218,17 +227,55 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         // In a closed loop arrivals mean nothing: responses count from the issue.
         let counted_from = if self.config.host.arrivals == Arrivals::Closed { issue_ns } else { arrival_ns };
         self.metrics.first_arrival_ns.get_or_insert(counted_from);
-        self.flight.add(kind, counted_from, issue_ns);
+        let flying = InFlight { kind, arrival_ns: counted_from, issue_ns, end_ns: None };
+        if self.at_once {
+            self.play_at_once(flying, number, arrival_ns, pages);
+            return;
+        }
+        self.flight.add(flying);
         self.last_issue_ns = issue_ns;
         match kind {
             Kind::Flush => self.take_settled(),
             Kind::EmptyTrim => {
                 self.complete(Completion { end_ns: issue_ns, request: number, first_start_ns: issue_ns });
             }
-            _ => self.to_scheme(kind, number, arrival_ns, issue_ns, pages),
+            _ => {
+                self.to_scheme(kind, number, arrival_ns, issue_ns, pages);
+            }
         }
         if self.config.host.queue_depth == 0 {
             self.take_completions();
+        }
+        if self.next >= self.next_sample {
+            self.sample();
+        }
+    }
+
+    /// The short way where every completion is known at issue and no queue has to be kept: nothing is ever in
+    /// flight.
+    #[inline]
+    fn play_at_once(&mut self, request: InFlight, number: u64, arrival_ns: u64, pages: &PageRequest) {
+        self.last_issue_ns = request.issue_ns;
+        self.flight.first = self.next;
+        self.flight.written_below = self.next;
+        let issue_ns = request.issue_ns;
+        match request.kind {
+            Kind::Flush => {
+                let end_ns = issue_ns.max(self.flight.written_ns);
+                self.flushed(request, end_ns);
+            }
+            Kind::EmptyTrim => {
+                let done = Completion { end_ns: issue_ns, request: number, first_start_ns: issue_ns };
+                self.measure(request, done);
+            }
+            kind => {
+                if let Some(done) = self.to_scheme(kind, number, arrival_ns, issue_ns, pages) {
+                    if kind != Kind::Read {
+                        self.flight.written_ns = self.flight.written_ns.max(done.end_ns);
+                    }
+                    self.measure(request, done);
+                }
+            }
         }
         if self.next >= self.next_sample {
             self.sample();
@@ -255,7 +302,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
                 self.ftl.trim(&mut self.flash, &run)
             }
         };
-        self.flash.end_request();
+        self.flash.end_request(false);
         self.completions.clear();
         self.flash.clock.drain(&mut self.completions);
         if kind != Kind::Read {
@@ -276,7 +323,14 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         issue_ns
     }
 
-    fn to_scheme(&mut self, kind: Kind, number: u64, arrival_ns: u64, issue_ns: u64, pages: &PageRequest) {
+    fn to_scheme(
+        &mut self,
+        kind: Kind,
+        number: u64,
+        arrival_ns: u64,
+        issue_ns: u64,
+        pages: &PageRequest,
+    ) -> Option<Completion> {
         let Ok(()) = self.ftl.arrival(&mut self.flash, arrival_ns);
         if S::USES_IDLE_TIME
             && let Some(idle_from) = self.flash.clock.idle_since(issue_ns)
@@ -311,7 +365,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
                 self.mark_live(part, kind == Kind::Write);
             }
         }
-        self.flash.end_request();
+        self.flash.end_request(self.at_once)
     }
 
     /// Old content of the first and the last page where only a part of a live page is written.
@@ -343,10 +397,13 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         self.live[lpn as usize / 64] >> (lpn % 64) & 1 == 1
     }
 
+    #[inline]
     fn mark_live(&mut self, part: &Part, live: bool) {
         for lpn in part.first.0..part.first.0 + part.pages {
-            let word = &mut self.live[lpn as usize / 64];
-            *word = *word & !(1 << (lpn % 64)) | u64::from(live) << (lpn % 64);
+            // Most pages are what they shall be already: then nothing is stored.
+            if self.is_live(lpn) != live {
+                self.live[lpn as usize / 64] ^= 1 << (lpn % 64);
+            }
         }
     }
 
@@ -371,9 +428,13 @@ impl<S: Ftl, C: Clock> Session<S, C> {
     fn take_settled(&mut self) {
         while let Some(flush) = self.flight.settle() {
             let end_ns = flush.end_ns.unwrap_or(flush.issue_ns);
-            self.metrics.flushes.record(end_ns.saturating_sub(flush.arrival_ns));
-            self.metrics.last_completion_ns = self.metrics.last_completion_ns.max(end_ns);
+            self.flushed(flush, end_ns);
         }
+    }
+
+    fn flushed(&mut self, flush: InFlight, end_ns: u64) {
+        self.metrics.flushes.record(end_ns.saturating_sub(flush.arrival_ns));
+        self.metrics.last_completion_ns = self.metrics.last_completion_ns.max(end_ns);
     }
 
     #[inline]

@@ -168,6 +168,11 @@ impl Ftl for Bast {
         Ok(())
     }
 
+    #[inline(always)]
+    fn prefetch(&self, lpn: Lpn) {
+        self.h.prefetch(lpn);
+    }
+
     fn counters(&self) -> SchemeCounters {
         SchemeCounters {
             merges: self.h.merges.clone(),

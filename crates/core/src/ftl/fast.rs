@@ -218,6 +218,11 @@ impl Ftl for Fast {
         Ok(())
     }
 
+    #[inline(always)]
+    fn prefetch(&self, lpn: Lpn) {
+        self.h.prefetch(lpn);
+    }
+
     fn counters(&self) -> SchemeCounters {
         SchemeCounters {
             merges: self.h.merges.clone(),

@@ -195,6 +195,12 @@ pub trait Ftl: Sized + Send + 'static {
     /// Those of the flash.
     fn trim<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error>;
 
+    /// A page (in the device's numbering) will be asked for soon: a scheme may fetch its tables' entries ahead of time.
+    #[inline(always)]
+    fn prefetch(&self, lpn: Lpn) {
+        let _ = lpn;
+    }
+
     /// The host is idle from `start_ns` to `end_ns`; the scheme may do background work.
     ///
     /// # Errors

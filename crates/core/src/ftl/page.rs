@@ -105,6 +105,11 @@ impl Ftl for Page {
         Ok(())
     }
 
+    #[inline(always)]
+    fn prefetch(&self, lpn: Lpn) {
+        self.store.prefetch(lpn);
+    }
+
     fn counters(&self) -> SchemeCounters {
         let mut counters = SchemeCounters::default();
         counters.stat("dram_accesses", self.accesses.0 as f64, Combine::Sum);

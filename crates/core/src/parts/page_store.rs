@@ -2,12 +2,16 @@
 //! nothing else; `hat` adds its own account of where the map lies.
 
 use crate::address::{Lpn, Pbn, Ppn};
+use crate::corner::{large_table, prefetch};
 use crate::flash::{Cause, Flash, Oob, Role, Slot};
 use crate::ftl::{Refusal, Start};
 use crate::geometry::{Geometry, Space};
 use crate::parts::pool::Pool;
 use crate::parts::victims::{GcPolicy, Victims};
 use crate::{choice, options};
+
+/// How far ahead of a collection map entries are asked for: about the time of a memory access.
+const PREFETCH_PAGES: usize = 16;
 
 choice! {
     /// Whether moved pages share the host's append point.
@@ -49,6 +53,9 @@ options! {
 
 /// What a scheme hears of collections, and where it has a say in them.
 pub trait Moves<F: Flash> {
+    /// Whether [`Moves::moved`] does anything. If not, the pages of a victim move in one run.
+    const HEARS_OF_EACH: bool = true;
+
     /// `lpn` has been programmed at its new place; `done` is when.
     fn moved(&mut self, flash: &mut F, lpn: Lpn, to: Ppn, done: F::Token) {
         let _ = (flash, lpn, to, done);
@@ -83,7 +90,9 @@ pub trait Moves<F: Flash> {
     }
 }
 
-impl<F: Flash> Moves<F> for () {}
+impl<F: Flash> Moves<F> for () {
+    const HEARS_OF_EACH: bool = false;
+}
 
 /// An append point: the next page to program, and the end of its block. Full or missing when equal.
 #[derive(Clone, Copy, Debug)]
@@ -127,6 +136,8 @@ pub struct PageStore {
     map: Vec<Ppn>,
     /// Page programmed at each physical page; valid only while the map agrees.
     page_at: Vec<Lpn>,
+    /// Scratch of a run of copies.
+    run: Vec<Ppn>,
     victims: Victims,
     dies: Vec<Die>,
     /// Programs so far.
@@ -202,8 +213,9 @@ impl PageStore {
         });
         let victims = Victims::new(geometry, options.gc_policy, options.gc_d, options.gc_seed);
         let mut store = Self {
-            map: vec![Ppn::NONE; geometry.logical_pages as usize],
-            page_at: vec![Lpn::NONE; geometry.pages() as usize],
+            map: large_table(Ppn::NONE, geometry.logical_pages as usize),
+            page_at: large_table(Lpn::NONE, geometry.pages() as usize),
+            run: Vec::with_capacity(geometry.pages_per_block as usize),
             victims: if map_blocks > 0 {
                 victims.with_second_role()
             } else {
@@ -243,6 +255,12 @@ impl PageStore {
             self.dies[die as usize].valid = per_die * pages;
         }
         self.clock = u64::from(self.geometry.logical_pages);
+    }
+
+    /// The map entry of a page will be wanted soon.
+    #[inline(always)]
+    pub fn prefetch(&self, lpn: Lpn) {
+        prefetch(&self.map, lpn.index());
     }
 
     /// Where a page lies, or `NONE`.
@@ -391,16 +409,21 @@ impl PageStore {
         if self.has_map_blocks && self.victims.is_second(victim) {
             return moves.collect_map(flash, self, victim);
         }
-        let first = self.geometry.first_page(victim).0;
-        let mut left = self.victims.valid(victim);
-        let mut from = first;
+        let valid = self.victims.valid(victim);
+        self.victims.collecting(victim);
+        let mut from = self.geometry.first_page(victim).0;
+        let mut left = valid;
         while left > 0 {
-            let lpn = self.page_at[from as usize];
-            if self.map[lpn.index()] == Ppn(from) {
-                self.move_page(flash, die, lpn, Ppn(from), moves)?;
-                left -= 1;
+            if !Self::moves_in_runs::<F, _>(moves) {
+                let lpn = self.page_at[from as usize];
+                if self.map[lpn.index()] == Ppn(from) {
+                    self.move_page(flash, die, lpn, Ppn(from), moves)?;
+                    left -= 1;
+                }
+                from += 1;
+                continue;
             }
-            from += 1;
+            left -= self.move_run(flash, die, &mut from, left)?;
         }
         moves.before_erase(flash, self)?;
         flash.erase(victim, Cause::Gc, F::Token::default())?;
@@ -413,6 +436,59 @@ impl PageStore {
         self.victims
             .choose(die, self.clock)
             .expect("the reserve leaves a block with an invalid page")
+    }
+
+    fn moves_in_runs<F: Flash, M: Moves<F>>(_moves: &M) -> bool {
+        !M::HEARS_OF_EACH
+    }
+
+    /// Moves valid pages from `from` on, at most `most` and as many as the append point has room for, in one
+    /// run of copies. Returns how many.
+    fn move_run<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        die: u32,
+        from: &mut u32,
+        most: u32,
+    ) -> Result<u32, F::Error> {
+        let shared = self.options.streams == Streams::Shared;
+        let here = &self.dies[die as usize];
+        let mut point = if shared { here.host } else { here.gc };
+        if !point.has_room() {
+            point = self.open(die);
+        }
+        let to = point.next;
+        let most = most.min(point.end - to) as usize;
+        self.run.clear();
+        let (map, page_at) = (&mut self.map[..], &mut self.page_at[..]);
+        while self.run.len() < most {
+            // The map entries of a block's pages lie anywhere: ask for them ahead of time.
+            if let Some(ahead) = page_at.get(*from as usize + PREFETCH_PAGES) {
+                prefetch(map, ahead.index());
+            }
+            let lpn = page_at[*from as usize];
+            let entry = &mut map[lpn.index()];
+            if *entry == Ppn(*from) {
+                let at = to + self.run.len() as u32;
+                *entry = Ppn(at);
+                page_at[at as usize] = lpn;
+                self.run.push(Ppn(*from));
+            }
+            *from += 1;
+        }
+        let moved = self.run.len() as u32;
+        let oob_of = |i: usize| Oob::new(page_at[to as usize + i], Role::Data);
+        flash.copy_run(&self.run, Ppn(to), oob_of, Cause::Gc, F::Token::default())?;
+        point.next += moved;
+        let block = self.geometry.block_of(Ppn(to));
+        self.clock += u64::from(moved);
+        self.victims.gained_many(block, moved, self.clock);
+        if !point.has_room() {
+            self.victims.filled(block);
+        }
+        let here = &mut self.dies[die as usize];
+        *(if shared { &mut here.host } else { &mut here.gc }) = point;
+        Ok(moved)
     }
 
     #[inline]

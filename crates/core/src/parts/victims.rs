@@ -173,6 +173,23 @@ impl Victims {
         }
     }
 
+    /// Several pages of a block have become valid, the last at that clock.
+    #[inline]
+    pub fn gained_many(&mut self, block: Pbn, pages: u32, clock: u64) {
+        self.blocks[block.index()].valid += pages;
+        if self.policy == GcPolicy::CostBenefit {
+            self.stamps[block.index()] = clock;
+        }
+    }
+
+    /// A block is being collected: no candidate any more, and nobody needs to hear of each page that leaves it.
+    pub fn collecting(&mut self, block: Pbn) {
+        self.blocks[block.index()].state = State::Open;
+        if self.policy == GcPolicy::Greedy {
+            self.lists.remove(block.0);
+        }
+    }
+
     /// A page of a block has become invalid at that clock.
     #[inline(always)]
     pub fn lost(&mut self, block: Pbn, clock: u64) {
