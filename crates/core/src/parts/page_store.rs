@@ -140,6 +140,8 @@ pub struct PageStore {
     run: Vec<Ppn>,
     victims: Victims,
     dies: Vec<Die>,
+    /// Pages that collections have moved.
+    moved: u64,
     /// Programs so far.
     clock: u64,
     next_die: u32,
@@ -222,6 +224,7 @@ impl PageStore {
                 victims
             },
             dies: dies.collect(),
+            moved: 0,
             clock: 0,
             next_die: 0,
             reserved: options.gc_low + 1 + map_blocks,
@@ -267,6 +270,16 @@ impl PageStore {
     #[inline(always)]
     pub fn place(&self, lpn: Lpn) -> Ppn {
         self.map[lpn.index()]
+    }
+
+    /// Pages that collections have moved since the start or the last [`PageStore::reset_moved`].
+    pub fn moved(&self) -> u64 {
+        self.moved
+    }
+
+    /// Counts moved pages from 0 again.
+    pub fn reset_moved(&mut self) {
+        self.moved = 0;
     }
 
     /// The shape of the device.
@@ -477,6 +490,7 @@ impl PageStore {
             *from += 1;
         }
         let moved = self.run.len() as u32;
+        self.moved += u64::from(moved);
         let oob_of = |i: usize| Oob::new(page_at[to as usize + i], Role::Data);
         flash.copy_run(&self.run, Ppn(to), oob_of, Cause::Gc, F::Token::default())?;
         point.next += moved;
@@ -524,6 +538,7 @@ impl PageStore {
             F::Token::default(),
         )?;
         self.now_at(lpn, to, die, full);
+        self.moved += 1;
         moves.moved(flash, lpn, to, done);
         Ok(())
     }
