@@ -6,6 +6,7 @@
 
 use std::time::Instant;
 
+use floatgate_core::corner::large_table;
 use floatgate_core::ftl::{fast::Fast, page::Page};
 use floatgate_core::options::Value;
 use floatgate_core::rng::SplitMix64;
@@ -37,8 +38,8 @@ impl Bare {
     fn new(blocks: u32, logical: u32) -> Self {
         let pages = (blocks * PAGES_PER_BLOCK) as usize;
         Self {
-            map: vec![NONE; logical as usize],
-            page_at: vec![0; pages],
+            map: large_table(NONE, logical as usize),
+            page_at: large_table(0, pages),
             valid: vec![0; blocks as usize],
             prev: vec![NONE; blocks as usize],
             next: vec![NONE; blocks as usize],

@@ -53,6 +53,18 @@ pub struct PageRequest {
     pub last_partial: bool,
 }
 
+impl PageRequest {
+    /// Makes it a request for whole pages.
+    #[inline]
+    pub fn whole(&mut self, first: Lpn, pages: u32) {
+        self.parts.clear();
+        self.parts.push(Part { first, pages, first_slot: 0 });
+        self.pages = pages;
+        self.partial = Partial::default();
+        (self.first_partial, self.last_partial) = (false, false);
+    }
+}
+
 /// An address that the device does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BeyondEnd {

@@ -26,13 +26,18 @@ impl Default for Latencies {
 
 impl Latencies {
     /// Takes one latency.
-    #[inline]
     pub fn record(&mut self, ns: u64) {
-        self.histogram.saturating_record(ns);
-        self.count += 1;
-        self.sum_ns += u128::from(ns);
-        // Beyond 2^63 ns the square would not fit; the clock ends there too.
-        self.sum_of_squares = self.sum_of_squares.saturating_add(u128::from(ns) * u128::from(ns));
+        self.record_n(ns, 1);
+    }
+
+    /// Takes the same latency `n` times.
+    pub fn record_n(&mut self, ns: u64, n: u64) {
+        self.histogram.saturating_record_n(ns, n);
+        self.count += n;
+        self.sum_ns += u128::from(ns) * u128::from(n);
+        // A sum that does not fit stays at its limit: such a device is hours late anyway.
+        let squares = (u128::from(ns) * u128::from(ns)).saturating_mul(n.into());
+        self.sum_of_squares = self.sum_of_squares.saturating_add(squares);
         self.max_ns = self.max_ns.max(ns);
     }
 
@@ -109,10 +114,14 @@ pub struct Brief {
 
 impl Brief {
     /// Takes one.
-    #[inline]
     pub fn record(&mut self, ns: u64) {
-        self.count += 1;
-        self.sum_ns += u128::from(ns);
+        self.record_n(ns, 1);
+    }
+
+    /// Takes the same `n` times.
+    pub fn record_n(&mut self, ns: u64, n: u64) {
+        self.count += n;
+        self.sum_ns += u128::from(ns) * u128::from(n);
         self.max_ns = self.max_ns.max(ns);
     }
 
@@ -122,9 +131,27 @@ impl Brief {
     }
 }
 
+/// What is measured of one read or write.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Measured {
+    /// Whether it is a write.
+    pub is_write: bool,
+    /// From arrival to completion, ns.
+    pub response_ns: u64,
+    /// From first start to completion, ns.
+    pub service_ns: u64,
+    /// From arrival to first start, ns.
+    pub queue_ns: u64,
+    /// From issue to completion, ns.
+    pub busy_ns: u64,
+}
+
 /// Everything measured about requests.
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
+    /// The latest measurement and how often it came in a row: on an idle device most requests take the same
+    /// time, and a histogram need not be told one by one. [`Metrics::flush`] takes them in.
+    latest: (Measured, u64),
     /// Responses of reads.
     pub reads: Latencies,
     /// Responses of writes.
@@ -153,6 +180,36 @@ pub struct Metrics {
     pub cuts: u64,
     /// Over time.
     pub series: Series,
+}
+
+impl Metrics {
+    /// Takes the times of a read or write.
+    #[inline(always)]
+    pub fn measure(&mut self, measured: Measured) {
+        if self.latest.0 == measured {
+            self.latest.1 += 1;
+        } else {
+            self.flush();
+            self.latest = (measured, 1);
+        }
+    }
+
+    /// Takes in what [`Metrics::measure`] holds back. To be called before anything is read.
+    pub fn flush(&mut self) {
+        let (m, n) = std::mem::take(&mut self.latest);
+        if n == 0 {
+            return;
+        }
+        if m.is_write {
+            self.writes.record_n(m.response_ns, n);
+            self.write_busy_ns += u128::from(m.busy_ns) * u128::from(n);
+        } else {
+            self.reads.record_n(m.response_ns, n);
+        }
+        self.service.record_n(m.service_ns, n);
+        self.queue.record_n(m.queue_ns, n);
+        self.series.completed(m.response_ns, n);
+    }
 }
 
 /// One point of the time series: totals since the start of the run.
@@ -204,12 +261,11 @@ impl Default for Series {
 }
 
 impl Series {
-    /// A read or write has completed.
-    #[inline]
-    pub fn completed(&mut self, response_ns: u64) {
+    /// So many reads and writes have completed with that response.
+    pub fn completed(&mut self, response_ns: u64, n: u64) {
         let (count, sum, max) = &mut self.window;
-        *count += 1;
-        *sum += u128::from(response_ns);
+        *count += n;
+        *sum += u128::from(response_ns) * u128::from(n);
         *max = (*max).max(response_ns);
     }
 
@@ -254,7 +310,7 @@ mod tests {
     fn a_long_series_stays_short_and_keeps_its_sums() {
         let mut series = Series::default();
         for i in 0..10_000_u64 {
-            series.completed(i);
+            series.completed(i, 1);
             series.push(Sample { requests: i, ..Sample::default() });
         }
         assert!(series.samples.len() < SAMPLES_MAX);

@@ -12,7 +12,7 @@ use crate::clock::{Clock, Completion};
 use crate::config::{Arrivals, PartialWrite, RunConfig};
 use crate::flash::SimFlash;
 use crate::host::{BeyondEnd, Kind, PageMapper, PageRequest, Part};
-use crate::metrics::{Metrics, Sample};
+use crate::metrics::{Measured, Metrics, Sample};
 
 /// A request on its way.
 #[derive(Clone, Copy, Debug)]
@@ -111,13 +111,16 @@ pub struct Session<S: Ftl, C: Clock> {
     pub tables: Vec<Table>,
     config: RunConfig,
     mapper: PageMapper,
-    pages: PageRequest,
+    /// The request in work, lent out while it is played.
+    pages: Option<Box<PageRequest>>,
     flight: Flight,
     /// Number of the next request.
     next: u64,
     last_issue_ns: u64,
     next_sample: u64,
     completions: Vec<Completion>,
+    /// Whether arrival times count as they are.
+    real_time: bool,
     /// Whether completions are known at issue and taken then.
     at_once: bool,
     /// Logical pages that have content, one bit each: a partial write of any other needs no read.
@@ -145,12 +148,13 @@ impl<S: Ftl, C: Clock> Session<S, C> {
             tables: S::tables(&geometry, &options),
             mapper: PageMapper::new(&config.device, &config.host),
             config: config.clone(),
-            pages: PageRequest::default(),
+            pages: None,
             flight: Flight::default(),
             next: 0,
             last_issue_ns: 0,
             next_sample: 0,
             completions: Vec::new(),
+            real_time: config.host.speed == 1.0,
             at_once: C::EXACT_AT_ISSUE && config.host.queue_depth == 0,
             live: vec![if full { u64::MAX } else { 0 }; words],
         })
@@ -176,7 +180,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
     /// # Errors
     /// If the device does not have its addresses.
     pub fn request(&mut self, request: &Request) -> Result<(), BeyondEnd> {
-        let mut pages = std::mem::take(&mut self.pages);
+        let mut pages = self.pages.take().unwrap_or_default();
         let mapped = self.mapper.map(request, &mut pages);
         if mapped.is_ok() {
             let kind = pages.kind.expect("a mapped request has a kind");
@@ -187,7 +191,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
             }
             self.play(kind, request.arrival_ns, &pages);
         }
-        self.pages = pages;
+        self.pages = Some(pages);
         mapped
     }
 
@@ -199,12 +203,8 @@ impl<S: Ftl, C: Clock> Session<S, C> {
 
     /// Plays a request of whole pages.
     pub fn page_request(&mut self, kind: Kind, first: floatgate_core::Lpn, pages: u32, arrival_ns: u64) {
-        let mut request = std::mem::take(&mut self.pages);
-        request.parts.clear();
-        request.parts.push(Part { first, pages, first_slot: 0 });
-        request.pages = pages;
-        request.partial = Default::default();
-        (request.first_partial, request.last_partial) = (false, false);
+        let mut request = self.pages.take().unwrap_or_default();
+        request.whole(first, pages);
         let bytes = u64::from(pages) * u64::from(self.config.device.part.page_bytes);
         match kind {
             Kind::Read => self.metrics.read_bytes += bytes,
@@ -212,13 +212,13 @@ impl<S: Ftl, C: Clock> Session<S, C> {
             _ => {}
         }
         self.play(kind, arrival_ns, &request);
-        self.pages = request;
+        self.pages = Some(request);
     }
 
     fn play(&mut self, kind: Kind, arrival_ns: u64, pages: &PageRequest) {
         let arrival_ns = match self.config.host.arrivals {
             Arrivals::Closed => 0,
-            Arrivals::Open if self.config.host.speed == 1.0 => arrival_ns,
+            Arrivals::Open if self.real_time => arrival_ns,
             Arrivals::Open => (arrival_ns as f64 / self.config.host.speed) as u64,
         };
         let issue_ns = self.issue_time(arrival_ns);
@@ -443,22 +443,23 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         let metrics = &mut self.metrics;
         metrics.last_completion_ns = metrics.last_completion_ns.max(completion.end_ns);
         match request.kind {
-            Kind::Read => metrics.reads.record(response_ns),
-            Kind::Write => {
-                metrics.writes.record(response_ns);
-                metrics.write_busy_ns += u128::from(completion.end_ns - request.issue_ns);
-            }
+            Kind::Read | Kind::Write => {}
             Kind::Trim | Kind::EmptyTrim => return metrics.trims.record(response_ns),
             Kind::Flush => return,
         }
         let start_ns = completion.first_start_ns;
-        metrics.service.record(completion.end_ns.saturating_sub(start_ns));
-        metrics.queue.record(start_ns.saturating_sub(request.arrival_ns));
-        metrics.series.completed(response_ns);
+        metrics.measure(Measured {
+            is_write: request.kind == Kind::Write,
+            response_ns,
+            service_ns: completion.end_ns.saturating_sub(start_ns),
+            queue_ns: start_ns.saturating_sub(request.arrival_ns),
+            busy_ns: completion.end_ns.saturating_sub(request.issue_ns),
+        });
     }
 
     #[cold]
     fn sample(&mut self) {
+        self.metrics.flush();
         let mut seen = Observation::default();
         self.ftl.observe(&mut seen);
         let counters = &self.flash.ledger.counters;

@@ -124,7 +124,7 @@ struct Die {
     pool: Pool,
     host: Append,
     gc: Append,
-    /// Valid pages, for round-robin placement.
+    /// Valid pages; kept up for round-robin placement only.
     valid: u32,
 }
 
@@ -344,7 +344,9 @@ impl PageStore {
         if full {
             self.victims.filled(block);
         }
-        self.dies[die as usize].valid += 1;
+        if self.options.placement == Placement::RoundRobin {
+            self.dies[die as usize].valid += 1;
+        }
         self.page_at[to.index()] = lpn;
         let old = std::mem::replace(&mut self.map[lpn.index()], to);
         if old.is_some() {
@@ -356,12 +358,11 @@ impl PageStore {
     fn invalidate(&mut self, old: Ppn) {
         let block = self.geometry.block_of(old);
         self.victims.lost(block, self.clock);
-        let die = if self.dies.len() == 1 {
-            0
-        } else {
-            self.geometry.die_of(block)
-        };
-        self.dies[die as usize].valid -= 1;
+        // Only round robin asks how full a die is.
+        if self.options.placement == Placement::RoundRobin {
+            let die = self.geometry.die_of(block);
+            self.dies[die as usize].valid -= 1;
+        }
     }
 
     fn die_for(&mut self, lpn: Lpn) -> u32 {
@@ -577,7 +578,7 @@ impl PageStore {
             let sum: u32 = valid[first..first + self.geometry.blocks_per_die as usize]
                 .iter()
                 .sum();
-            if sum != die.valid {
+            if sum != die.valid && self.options.placement == Placement::RoundRobin {
                 return Err(format!("die {i} counts {} valid pages of {sum}", die.valid));
             }
             if !die.pool.iter().all(|b| flash.written(b) == 0) {

@@ -36,6 +36,8 @@ enum State {
 struct Block {
     valid: u32,
     alloc_no: u32,
+    /// Its die, so that nobody divides for it.
+    die: u32,
     state: State,
 }
 
@@ -78,14 +80,14 @@ impl Victims {
             random: (0..dies as u64)
                 .map(|die| SplitMix64::new(seed.wrapping_add(die)))
                 .collect(),
-            blocks: vec![
-                Block {
+            blocks: (0..geometry.blocks())
+                .map(|block| Block {
                     valid: 0,
                     alloc_no: 0,
-                    state: State::Open
-                };
-                blocks
-            ],
+                    die: geometry.die_of(Pbn(block)),
+                    state: State::Open,
+                })
+                .collect(),
             stamps: if policy == GcPolicy::CostBenefit {
                 vec![0; blocks]
             } else {
@@ -157,6 +159,7 @@ impl Victims {
         self.blocks[block.index()] = Block {
             valid: 0,
             alloc_no,
+            die: die as u32,
             state: State::Open,
         };
         if self.policy != GcPolicy::Greedy {
@@ -215,7 +218,7 @@ impl Victims {
 
     #[inline]
     fn to_bucket(&mut self, block: Pbn, valid: u32) {
-        let die = self.geometry.die_of(block);
+        let die = self.blocks[block.index()].die;
         self.lists
             .move_to_back((die * self.pages_per_block + valid) as usize, block.0);
         let emptiest = &mut self.emptiest[die as usize];
@@ -224,11 +227,8 @@ impl Victims {
 
     /// A block has been erased.
     pub fn erased(&mut self, block: Pbn) {
-        self.blocks[block.index()] = Block {
-            valid: 0,
-            alloc_no: 0,
-            state: State::Open,
-        };
+        let entry = &mut self.blocks[block.index()];
+        (entry.valid, entry.state) = (0, State::Open);
         self.lists.remove(block.0);
         if self.second.has_things() {
             self.second.remove(block.0);
