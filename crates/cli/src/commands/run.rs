@@ -23,15 +23,26 @@ const DEFAULT_SCHEME: &str = "page";
 /// Runs the scheme and prints its result.
 pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
     let mut study = Study::new(&args.setup, schemes)?;
-    let named = args.scheme.as_deref().or_else(|| study.settings.text("scheme.name"));
+    let named = args
+        .scheme
+        .as_deref()
+        .or_else(|| study.settings.text("scheme.name"));
     let scheme = find(schemes, named.unwrap_or(DEFAULT_SCHEME))?;
     study.settings.check_options(&[scheme])?;
     let (scan, about) = scan(&study)?;
-    size(&mut study.plan, &study.settings, &scan.extent, schemes, &[scheme])?;
+    size(
+        &mut study.plan,
+        &study.settings,
+        &scan.extent,
+        schemes,
+        &[scheme],
+    )?;
     output::tell(&format!("Trace:  {}", about.describe()));
     output::tell(&format!("Device: {}", study.plan.describe()));
     let config = study.plan.run_of(scheme, &study.settings);
-    let need = scheme.memory_bytes(&config).map_err(|refusal| study.problem(scheme, crate::config::sizing::Failure::Refused(refusal)))?;
+    let need = scheme.memory_bytes(&config).map_err(|refusal| {
+        study.problem(scheme, crate::config::sizing::Failure::Refused(refusal))
+    })?;
     output::tell(&format!("Memory: about {}", bytes(need as f64)));
     memory::check(need, memory::available(), "the run")?;
     try_out(scheme, &config).map_err(|failure| study.problem(scheme, failure))?;
@@ -74,7 +85,9 @@ fn scan(study: &Study) -> Outcome<(Scan, About)> {
 
 fn progress_bar(total: u64) -> ProgressBar {
     let bar = ProgressBar::new(total);
-    if let Ok(style) = ProgressStyle::with_template("{bar:40} {percent:>3} %  {human_pos} requests  {msg}") {
+    if let Ok(style) =
+        ProgressStyle::with_template("{bar:40} {percent:>3} %  {human_pos} requests  {msg}")
+    {
         bar.set_style(style);
     }
     bar
