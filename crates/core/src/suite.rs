@@ -405,7 +405,11 @@ pub fn run_checked<S: Ftl>(case: &Case, check_every: u32) -> Result<(), String> 
         let n = n.min(pages - first);
         // Idle times of all lengths, most of them short; a second now and then, for schemes with timers.
         let longest = 200_000_000 >> pauses.below(4);
-        now += if pauses.below(4) == 0 { 1_000_000_000 } else { pauses.below(longest) };
+        now += if pauses.below(4) == 0 {
+            1_000_000_000
+        } else {
+            pauses.below(longest)
+        };
         bench
             .arrive(now)
             .map_err(|error| format!("before request {request}: {error}"))?;

@@ -180,7 +180,7 @@ impl Victims {
         entry.valid -= 1;
         let (valid, full) = (entry.valid, entry.state == State::Full);
         match self.policy {
-            GcPolicy::Greedy if full => self.to_bucket(block, valid),
+            GcPolicy::Greedy if full => self.file(block, valid),
             GcPolicy::CostBenefit => self.stamps[block.index()] = clock,
             _ => {}
         }
@@ -192,12 +192,12 @@ impl Victims {
         entry.state = State::Full;
         let valid = entry.valid;
         if self.policy == GcPolicy::Greedy && valid < self.pages_per_block {
-            self.to_bucket(block, valid);
+            self.file(block, valid);
         }
     }
 
     #[inline]
-    fn to_bucket(&mut self, block: Pbn, valid: u32) {
+    fn file(&mut self, block: Pbn, valid: u32) {
         let die = self.geometry.die_of(block);
         self.lists
             .move_to_back((die * self.pages_per_block + valid) as usize, block.0);
