@@ -34,8 +34,9 @@ use crate::flash::{Flash, Role, Slot};
 use crate::ftl::{Ftl, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::options;
+use crate::parts::heat::Heat;
 use crate::parts::hybrid::{Hybrid, HybridPlan, Log};
-use crate::parts::partitions::{Heat, Partitions, Rule};
+use crate::parts::partitions::{Partitions, Rule};
 use crate::report::{Combine, Observation, SchemeCounters, Table, bits_for};
 
 options! {
@@ -99,8 +100,8 @@ pub struct Last {
     reclaims: u32,
     before: Signs,
     sequential_pages: u64,
-    hot_pages: u64,
-    cold_pages: u64,
+    /// Host pages programmed in random log blocks by partition.
+    random_pages: [u64; 2],
     adjustments: u64,
     reclaims_by_rule: [u64; Rule::COUNT],
     /// Valid pages in the victims of the random log buffer.
@@ -207,12 +208,8 @@ impl Last {
                 }
             };
             let position = self.h.written(flash, log);
-            let (role, pages) = match heat {
-                Heat::Hot => (Role::LogHot, &mut self.hot_pages),
-                Heat::Cold => (Role::LogCold, &mut self.cold_pages),
-            };
-            *pages += 1;
-            self.h.append(flash, slot, log, lpn, role)?;
+            self.random_pages[heat as usize] += 1;
+            self.h.append(flash, slot, log, lpn, heat.role())?;
             self.h.watch.written(log, position);
             return Ok(());
         }
@@ -372,8 +369,7 @@ impl Ftl for Last {
             reclaims: 0,
             before: Signs::default(),
             sequential_pages: 0,
-            hot_pages: 0,
-            cold_pages: 0,
+            random_pages: [0; 2],
             adjustments: 0,
             reclaims_by_rule: [0; Rule::COUNT],
             victim_valid_pages: 0,
@@ -408,8 +404,8 @@ impl Ftl for Last {
         let merges = self.h.merges.clone();
         let mut counters = SchemeCounters::default();
         counters.extra("seq_pages", self.sequential_pages);
-        counters.extra("cold_pages", self.cold_pages);
-        counters.extra("hot_pages", self.hot_pages);
+        counters.extra("cold_pages", self.random_pages[Heat::Cold as usize]);
+        counters.extra("hot_pages", self.random_pages[Heat::Hot as usize]);
         counters.extra("log_reclaimed", merges.log_reclaimed);
         counters.extra("log_pages_used", merges.log_pages_used);
         let rules = Rule::NAMES.iter().zip(self.reclaims_by_rule);
@@ -433,8 +429,7 @@ impl Ftl for Last {
     fn reset_counters(&mut self) {
         self.h.merges = Default::default();
         self.sequential_pages = 0;
-        self.hot_pages = 0;
-        self.cold_pages = 0;
+        self.random_pages = [0; 2];
         self.adjustments = 0;
         self.reclaims_by_rule = Default::default();
         self.victim_valid_pages = 0;

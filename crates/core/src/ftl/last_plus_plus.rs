@@ -45,12 +45,12 @@ pub mod summary;
 mod tests;
 
 pub use config::{Background, LastPlusPlusOptions};
-pub use random::Partition;
 
 use crate::address::{Lpn, Pbn};
 use crate::flash::{Flash, Oob, Role, Slot};
 use crate::ftl::{Ftl, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
+use crate::parts::heat::Heat;
 use crate::parts::hybrid::{Hybrid, HybridPlan, Log, LogPage, Watch};
 use crate::parts::lists::Lists;
 use crate::report::{Combine, Observation, SchemeCounters, Table};
@@ -221,12 +221,8 @@ impl LastPlusPlus {
             let first = self.sequences_of(die, partition);
             self.sequences[first + position as usize] = flash.next_sequence();
         }
-        let role = match partition {
-            Partition::Cold => Role::LogCold,
-            Partition::Hot => Role::LogHot,
-        };
         self.h
-            .write_at(flash, slot, log, position, page.local, role)?;
+            .write_at(flash, slot, log, position, page.local, partition.role())?;
         self.counts.random_pages[partition as usize] += 1;
         self.programmed_on(die);
         if position + 1 == self.plan.host_pages_per_block {
@@ -242,7 +238,7 @@ impl LastPlusPlus {
         flash: &mut F,
         die: u32,
         local: Lpn,
-    ) -> Result<(Log, Partition), F::Error> {
+    ) -> Result<(Log, Heat), F::Error> {
         loop {
             let partition = self.partition_of(local);
             if let Some(log) = self.h.watch.random.open(die, partition) {
@@ -258,20 +254,20 @@ impl LastPlusPlus {
     }
 
     #[inline(always)]
-    fn partition_of(&self, local: Lpn) -> Partition {
+    fn partition_of(&self, local: Lpn) -> Heat {
         if self.options.partitions == 1 {
-            return Partition::Cold;
+            return Heat::Cold;
         }
         let at = self.h.newest_log_page(local);
         match self.h.watch.random.entry(at) {
-            Some((Partition::Hot, _)) => Partition::Hot,
-            Some((_, updates)) if u32::from(updates) >= self.options.hot_updates => Partition::Hot,
-            _ => Partition::Cold,
+            Some((Heat::Hot, _)) => Heat::Hot,
+            Some((_, updates)) if u32::from(updates) >= self.options.hot_updates => Heat::Hot,
+            _ => Heat::Cold,
         }
     }
 
     /// Where the sequence numbers of a partition's open block begin.
-    fn sequences_of(&self, die: u32, partition: Partition) -> usize {
+    fn sequences_of(&self, die: u32, partition: Heat) -> usize {
         (2 * die as usize + partition as usize) * self.h.pages_per_block() as usize
     }
 
@@ -281,7 +277,7 @@ impl LastPlusPlus {
         flash: &mut F,
         log: Log,
         die: u32,
-        partition: Partition,
+        partition: Heat,
     ) -> Result<(), F::Error> {
         self.h.watch.random.closed(log);
         if !self.options.summary_pages {

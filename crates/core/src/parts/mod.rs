@@ -1,8 +1,10 @@
 //! What several schemes share, each once.
 
 pub mod association;
+pub mod bits;
 pub mod cached_map;
 pub mod degrees;
+pub mod heat;
 pub mod hybrid;
 pub mod kinds;
 pub mod lists;

@@ -8,17 +8,9 @@
 use crate::flash::Flash;
 use crate::geometry::Geometry;
 use crate::parts::degrees::Degrees;
+use crate::parts::heat::Heat;
 use crate::parts::hybrid::{Hybrid, Log, Loss, Watch};
 use crate::parts::lists::Lists;
-
-/// A partition of the random log buffer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Heat {
-    /// Pages written again soon.
-    Hot = 0,
-    /// All others.
-    Cold = 1,
-}
 
 /// The rule that chose a victim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -65,7 +65,7 @@ fn pst(bench: &LastBench, segment: u32) -> Vec<Vec<u32>> {
 }
 
 /// (die, position, update counter, partition) of a page's entry in the page mapping table.
-fn entry(bench: &LastBench, lpn: u32) -> Option<(u32, u32, u8, Partition)> {
+fn entry(bench: &LastBench, lpn: u32) -> Option<(u32, u32, u8, Heat)> {
     let ftl = &bench.ftl;
     let page = ftl.h.newest_log_page(ftl.locate(Lpn(lpn)).local)?;
     let (partition, updates) = ftl.h.watch.random.entry(Some(page))?;
@@ -80,7 +80,7 @@ fn costs(bench: &LastBench) -> Vec<(Vec<(u32, u32)>, bool)> {
     let random = &ftl.h.watch.random;
     (0..ftl.dies())
         .map(|die| {
-            let (_, log) = random.cheapest(die, Partition::Cold).unwrap();
+            let (_, log) = random.cheapest(die, Heat::Cold).unwrap();
             let number = |l: u32| (l % ftl.plan.segments) * ftl.dies() + l / ftl.plan.segments;
             let list = random.cost.list(log.0).map(|(l, n)| (number(l), n));
             let mut list: Vec<_> = list.collect();
@@ -215,7 +215,7 @@ fn figs_3b_and_8_pages_go_to_the_die_written_longest_ago() {
     bench.play("W 1 1, W 8 1, W 2 1, W 0 1, W 11 1");
     let old = bench.ftl.h.newest(bench.ftl.locate(Lpn(1)).local);
     bench.play("W 1 1");
-    let cold = Partition::Cold;
+    let cold = Heat::Cold;
     assert_eq!(entry(&bench, 8), Some((1, 0, 0, cold)));
     assert_eq!(entry(&bench, 2), Some((2, 0, 0, cold)));
     assert_eq!(entry(&bench, 0), Some((3, 0, 0, cold)));
@@ -274,7 +274,7 @@ fn fig_10_one_merge_on_every_die() {
 #[test]
 fn hot_pages_are_those_written_more_than_four_times() {
     let mut bench = made(one_die(4, 5));
-    let (cold, hot) = (Partition::Cold, Partition::Hot);
+    let (cold, hot) = (Heat::Cold, Heat::Hot);
     for (updates, partition) in [
         (0, cold),
         (1, cold),
@@ -309,7 +309,7 @@ fn figs_13_and_14_conservative_choice() {
     play_each(&mut bench, [0, 1, 2, 3, 4, 5, 8, 9, 12, 16, 20, 21]);
     let mut sorted = Vec::new();
     let random = &mut bench.ftl.h.watch.random;
-    random.by_cost(0, Partition::Cold, &mut sorted);
+    random.by_cost(0, Heat::Cold, &mut sorted);
     let [c, d, e] = [sorted[0].1, sorted[1].1, sorted[2].1];
     random.cost.merge_id = 100;
     for (log, id) in [(c, 99), (d, 95), (e, 99)] {
@@ -331,7 +331,7 @@ fn fig_14_waiting_for_updated_blocks_saves_erases() {
     play_each(&mut bench, [0, 0, 1, 1, 4, 5, 8, 9, 12, 16, 20, 20]);
     let random = &mut bench.ftl.h.watch.random;
     let mut sorted = Vec::new();
-    random.by_cost(0, Partition::Cold, &mut sorted);
+    random.by_cost(0, Heat::Cold, &mut sorted);
     let [c, d, e] = [sorted[0].1, sorted[1].1, sorted[2].1];
     random.cost.merge_id = 100;
     for (log, id) in [(c, 99), (d, 95), (e, 99)] {
@@ -410,14 +410,7 @@ fn summary_pages_take_the_last_position() {
     let mut bench = made(one_die(4, 5).with("summary_pages", true));
     bench.play("W 0 1, W 4 1, W 8 1");
     assert_eq!(bench.counters().programs.map, 1);
-    let log = bench
-        .ftl
-        .h
-        .watch
-        .random
-        .cheapest(0, Partition::Cold)
-        .unwrap()
-        .1;
+    let log = bench.ftl.h.watch.random.cheapest(0, Heat::Cold).unwrap().1;
     bench.play("W 12 1");
     assert_eq!(bench.counters().programs.map, 1);
     assert_eq!(bench.ftl.h.watch.random.in_use(0), 2);
@@ -466,7 +459,7 @@ fn summaries_agree_with_the_oobs() {
 #[test]
 fn fig_11_a_dead_hot_block_goes_first_then_the_maximum_decides() {
     let mut bench = made(one_die(2, 5).with("hot_updates", 1));
-    let (cold, hot) = (Partition::Cold, Partition::Hot);
+    let (cold, hot) = (Heat::Cold, Heat::Hot);
     // Two hot blocks, the first one dead; two cold ones.
     bench.play("W 0 1, W 4 1, W 0 1, W 0 1, W 0 1, W 0 1, W 6 1");
     let sizes = |b: &LastBench| {
@@ -494,10 +487,7 @@ fn maximum_hot_size_is_the_share_of_hot_pages() {
     play_each(&mut bench, (0..5).chain(0..5).chain(0..5));
     play_each(&mut bench, 8..13);
     let random = &bench.ftl.h.watch.random;
-    assert_eq!(
-        (random.valid(Partition::Hot), random.valid(Partition::Cold)),
-        (5, 5)
-    );
+    assert_eq!((random.valid(Heat::Hot), random.valid(Heat::Cold)), (5, 5));
     assert_eq!(
         (bench.ftl.plan.random_blocks, bench.ftl.hot_maximum()),
         (7, 4)
