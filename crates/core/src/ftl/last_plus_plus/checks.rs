@@ -62,7 +62,7 @@ impl LastPlusPlus {
         let mut blocks = [0_u64; 2];
         for log in random.logs() {
             let partition = random.partition(log).expect("a random log block");
-            let (degree, overflow) = (random.cost.degree(log.0), random.cost.overflow(log.0));
+            let (degree, overflow) = (random.cost.degree(log), random.cost.overflow(log));
             blocks[partition as usize] += 1;
             programmed[partition as usize] += u64::from(self.h.host_pages(log));
             known_dead += u64::from(random.is_closed(log) && degree == 0 && !overflow);

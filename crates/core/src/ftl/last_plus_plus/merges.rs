@@ -72,7 +72,7 @@ impl LastPlusPlus {
         random.by_cost(die, Heat::Cold, &mut self.sorted);
         let candidates = self.sorted.iter().zip(1..);
         let eligible = candidates.into_iter().find(|&(&(rank, log), position)| {
-            is_known_dead(rank) || random.cost.distance(log.0) > position
+            is_known_dead(rank) || random.cost.distance(log) > position
         });
         eligible.map(|(&(_, log), _)| log)
     }

@@ -119,7 +119,7 @@ impl RandomLogs {
             allocation: self.allocations,
         };
         self.allocations = self.allocations.wrapping_add(1);
-        self.cost.taken(log.0);
+        self.cost.taken(log);
         let die = &mut self.dies[die as usize];
         die.size[partition as usize] += 1;
         die.open[partition as usize] = Some(log);
@@ -151,7 +151,7 @@ impl RandomLogs {
     fn rank_again(&mut self, log: Log) {
         let block = self.blocks[log.index()];
         if let (true, Some(partition)) = (block.closed, block.partition) {
-            let (degree, overflow) = (self.cost.degree(log.0), self.cost.overflow(log.0));
+            let (degree, overflow) = (self.cost.degree(log), self.cost.overflow(log));
             self.ranks[partition as usize][log.index()] = rank(degree, overflow, block.allocation);
         }
     }
@@ -261,12 +261,12 @@ impl RandomLogs {
         let random = |page: &LogPage| self.partition(page.log).is_some();
         let (from, to) = (from.filter(random), to.filter(random));
         if let Some(LogPage { log, .. }) = from {
-            self.cost.lost(log.0, l);
+            self.cost.lost(log, l);
             self.rank_again(log);
             self.valid[self.partition(log).expect("filtered") as usize] -= 1;
         }
         if let Some(LogPage { log, .. }) = to {
-            self.cost.gained(log.0, l);
+            self.cost.gained(log, l);
             self.valid[self.partition(log).expect("filtered") as usize] += 1;
         }
         match (from.map(|p| self.handle(p)), to.map(|p| self.handle(p))) {
@@ -307,7 +307,7 @@ impl RandomLogs {
                 logical.push(lpn.0 / pages);
             }
             self.audit_cost(log, &mut logical)?;
-            let (degree, overflow) = (self.cost.degree(log.0), self.cost.overflow(log.0));
+            let (degree, overflow) = (self.cost.degree(log), self.cost.overflow(log));
             let expected = if block.closed {
                 rank(degree, overflow, block.allocation)
             } else {
@@ -333,7 +333,7 @@ impl RandomLogs {
 
     /// Without overflow the list of a block is exact.
     fn audit_cost(&self, log: Log, logical: &mut [u32]) -> Result<(), String> {
-        if self.cost.overflow(log.0) {
+        if self.cost.overflow(log) {
             return Ok(());
         }
         logical.sort_unstable();
@@ -341,7 +341,7 @@ impl RandomLogs {
             .chunk_by(|a, b| a == b)
             .map(|same| (same[0], same.len() as u32))
             .collect();
-        let mut list: Vec<(u32, u32)> = self.cost.list(log.0).collect();
+        let mut list: Vec<(u32, u32)> = self.cost.list(log).collect();
         list.sort_unstable();
         if list != exact {
             return Err(format!("log {}: costs {list:?}, pages {exact:?}", log.0));

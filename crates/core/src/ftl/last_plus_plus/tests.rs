@@ -82,10 +82,10 @@ fn costs(bench: &LastBench) -> Vec<(Vec<(u32, u32)>, bool)> {
         .map(|die| {
             let (_, log) = random.cheapest(die, Heat::Cold).unwrap();
             let number = |l: u32| (l % ftl.plan.segments) * ftl.dies() + l / ftl.plan.segments;
-            let list = random.cost.list(log.0).map(|(l, n)| (number(l), n));
+            let list = random.cost.list(log).map(|(l, n)| (number(l), n));
             let mut list: Vec<_> = list.collect();
             list.sort_unstable();
-            (list, random.cost.overflow(log.0))
+            (list, random.cost.overflow(log))
         })
         .collect()
 }
@@ -313,13 +313,13 @@ fn figs_13_and_14_conservative_choice() {
     let [c, d, e] = [sorted[0].1, sorted[1].1, sorted[2].1];
     random.cost.merge_id = 100;
     for (log, id) in [(c, 99), (d, 95), (e, 99)] {
-        random.cost.set_latest_update(log.0, id);
+        random.cost.set_latest_update(log, id);
     }
-    let distances = [c, d, e].map(|log| random.cost.distance(log.0));
+    let distances = [c, d, e].map(|log| random.cost.distance(log));
     assert_eq!(distances, [1, 5, 1]);
     assert_eq!(bench.ftl.background_victim(0), Some(d));
     // Not D either if its list has changed lately.
-    bench.ftl.h.watch.random.cost.set_latest_update(d.0, 98);
+    bench.ftl.h.watch.random.cost.set_latest_update(d, 98);
     assert_eq!(bench.ftl.background_victim(0), None);
 }
 
@@ -335,7 +335,7 @@ fn fig_14_waiting_for_updated_blocks_saves_erases() {
     let [c, d, e] = [sorted[0].1, sorted[1].1, sorted[2].1];
     random.cost.merge_id = 100;
     for (log, id) in [(c, 99), (d, 95), (e, 99)] {
-        random.cost.set_latest_update(log.0, id);
+        random.cost.set_latest_update(log, id);
     }
     bench.arrive(0).unwrap();
     bench.arrive(100_000_001).unwrap();
