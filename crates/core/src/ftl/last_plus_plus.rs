@@ -35,6 +35,7 @@
 mod checks;
 mod config;
 mod counts;
+mod merge_cost;
 mod merges;
 mod random;
 mod segments;
@@ -412,30 +413,8 @@ impl Ftl for LastPlusPlus {
         if self.options.background == Background::Off {
             return Ok(());
         }
-        let mut now = start_ns.saturating_add(self.options.idle_timeout_ns);
-        let mut found = true;
-        while found {
-            found = false;
-            for die in 0..self.dies() {
-                if now >= end_ns {
-                    return Ok(());
-                }
-                let Some(victim) = self.background_victim(die) else {
-                    continue;
-                };
-                found = true;
-                flash.background(now);
-                if !self.snapshot.is_empty() {
-                    self.drop_snapshot(flash)?;
-                }
-                let before = self.h.work();
-                self.h.merge_full(flash, victim)?;
-                self.counts.background_merges += 1;
-                let work = self.h.work().since(&before);
-                now = now.saturating_add(self.estimate_ns(&work));
-            }
-        }
-        Ok(())
+        let now = start_ns.saturating_add(self.options.idle_timeout_ns);
+        self.background_merges(flash, now, end_ns)
     }
 
     fn shutdown<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
@@ -449,10 +428,7 @@ impl Ftl for LastPlusPlus {
     fn counters(&self) -> SchemeCounters {
         let c = &self.counts;
         let m = &self.h.merges;
-        let mut counters = SchemeCounters {
-            merges: m.clone(),
-            ..SchemeCounters::default()
-        };
+        let mut counters = SchemeCounters::of(m);
         let extra = [
             ("seq_pages", c.seq_pages),
             ("cold_pages", c.random_pages[0]),

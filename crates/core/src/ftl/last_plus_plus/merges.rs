@@ -63,6 +63,38 @@ impl LastPlusPlus {
         }
     }
 
+    /// Merges blocks die by die from `now` on, as long as there are any and the idle time lasts.
+    pub(super) fn background_merges<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        mut now: u64,
+        end_ns: u64,
+    ) -> Result<(), F::Error> {
+        let mut found = true;
+        while found {
+            found = false;
+            for die in 0..self.dies() {
+                if now >= end_ns {
+                    return Ok(());
+                }
+                let Some(victim) = self.background_victim(die) else {
+                    continue;
+                };
+                found = true;
+                flash.background(now);
+                if !self.snapshot.is_empty() {
+                    self.drop_snapshot(flash)?;
+                }
+                let before = self.h.work();
+                self.h.merge_full(flash, victim)?;
+                self.counts.background_merges += 1;
+                let work = self.h.work().since(&before);
+                now = now.saturating_add(self.estimate_ns(&work));
+            }
+        }
+        Ok(())
+    }
+
     /// The block of a die that idle time is spent on, if any deserves it.
     pub(super) fn background_victim(&mut self, die: u32) -> Option<Log> {
         let random = &self.h.watch.random;

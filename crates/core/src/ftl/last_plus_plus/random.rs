@@ -1,10 +1,10 @@
 //! The random log blocks of LAST++: partitions, page mapping table with update counters, merge costs.
 
+use super::merge_cost::MergeCost;
 use crate::address::Lpn;
 use crate::geometry::Space;
 use crate::parts::heat::Heat;
 use crate::parts::hybrid::{Log, LogPage};
-use crate::parts::merge_cost::MergeCost;
 use crate::parts::probe_table::ProbeTable;
 
 /// Highest value of the update counter: it has two bits.

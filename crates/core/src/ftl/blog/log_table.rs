@@ -82,11 +82,6 @@ impl LogTable {
         self.rows.len() as u32
     }
 
-    /// Whether there is no log block at all.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
     /// A row.
     #[inline(always)]
     pub fn row(&self, row: u32) -> Row {

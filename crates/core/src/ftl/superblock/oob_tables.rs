@@ -25,7 +25,7 @@
 use crate::address::{Divisor, Pbn, Ppn};
 use crate::flash::Flash;
 use crate::geometry::{Geometry, Space};
-use crate::parts::bits::{BitWriter, bits_at};
+use crate::parts::bits::BitWriter;
 use crate::report::bits_for;
 
 /// Bytes of an OOB that the tables take.
@@ -196,7 +196,11 @@ impl OobTables {
             }
         }
     }
+}
 
+/// What the tests follow; the scheme itself keeps all places in memory.
+#[cfg(test)]
+impl OobTables {
     /// What the OOB of a PMD says: the page whose OOB has the PTEs of page `o`.
     pub fn read_pmd(&self, bytes: &[u8], o: u32) -> Ppn {
         let group = self.by_group_pages.div(o);
@@ -211,7 +215,11 @@ impl OobTables {
     }
 
     fn entry(&self, bytes: &[u8], index: u32) -> Ppn {
-        match bits_at(bytes, u64::from(index) * u64::from(self.width), self.width) {
+        match crate::parts::bits::bits_at(
+            bytes,
+            u64::from(index) * u64::from(self.width),
+            self.width,
+        ) {
             0 => Ppn::NONE,
             page => Ppn(self.base + page as u32 - 1),
         }
