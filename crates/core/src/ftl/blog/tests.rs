@@ -7,12 +7,6 @@ use crate::suite::{Bench, Case};
 
 type Device = Bench<Striped<Blog>>;
 
-fn device(case: &Case) -> Device {
-    let mut bench = Bench::new(case).unwrap();
-    bench.audit_each = true;
-    bench
-}
-
 /// A row of the LMT as the worked examples show it: next free page and logical blocks.
 fn row(bench: &Device, block: u32) -> String {
     let blog = &bench.ftl.instances()[0];
@@ -85,7 +79,7 @@ fn play_figures_2_and_3(bench: &mut Device) {
 #[test]
 fn figures_2_and_3() {
     for (layout, oob_reads) in [("mlc", 10), ("slc", 0)] {
-        let mut bench = device(&figure_2(layout));
+        let mut bench = Device::audited(&figure_2(layout));
         play_figures_2_and_3(&mut bench);
         let c = bench.counters();
         assert_eq!((c.programs.host, c.programs.gc, c.erases.gc), (10, 0, 0));
@@ -109,7 +103,7 @@ fn costs(bench: &Device, mlc: bool) -> (u64, u64, u64) {
 #[test]
 fn three_situations_after_figure_3() {
     for mlc in [true, false] {
-        let mut bench = device(&figure_2(if mlc { "mlc" } else { "slc" }));
+        let mut bench = Device::audited(&figure_2(if mlc { "mlc" } else { "slc" }));
         play_figures_2_and_3(&mut bench);
         let oob = |n| if mlc { n } else { 0 };
 
@@ -230,7 +224,7 @@ fn figure_5() {
         .with("u", 2)
         .with("l", 2)
         .with("entries_per_oob", 4);
-    let mut bench = device(&case);
+    let mut bench = Device::audited(&case);
     type Step = (u32, u32, u32, &'static str, &'static str, u32, &'static str);
     let steps: [Step; 11] = [
         (35, 88, 1, "0/0/0", "-", 0, "- - - 0/0/0"),
@@ -342,7 +336,7 @@ fn table_2() {
 
     // One log block that serves four logical blocks, full: the next page pays for all four.
     let case = Case::small(1, 8, 128, 6).with("log_blocks", 1).with("l", 4);
-    let mut bench = device(&case);
+    let mut bench = Device::audited(&case);
     bench.play("R 5 1");
     assert_eq!(microseconds(&bench), READ_OOB + READ, "best case of a read");
     bench.play("W 0 1");
@@ -375,7 +369,7 @@ fn space_gc_may_swap_its_victim_away() {
             .with("log_blocks", 1)
             .with("l", 1)
             .with("layout", layout);
-        let mut bench = device(&case);
+        let mut bench = Device::audited(&case);
         bench.play("W 0 4, W 4 1, R 0 8");
         let merges = bench.scheme().merges;
         assert_eq!((merges.full, merges.switch, merges.dead), (1, 1, 0));
@@ -403,7 +397,7 @@ fn slc_swaps_aligned_blocks_only() {
         let case = Case::small(1, 5, 4, 2)
             .with("log_blocks", 1)
             .with("layout", layout);
-        let mut bench = device(&case);
+        let mut bench = Device::audited(&case);
         bench.play("W 1 1, W 0 1, W 2 2, W 4 1, R 0 8");
         assert_eq!(bench.scheme().merges.switch, switch);
         assert_eq!(bench.counters().programs.gc, copies);
@@ -419,7 +413,7 @@ fn a_swapped_in_block_understands_its_old_sub_tables() {
         .with("u", 1)
         .with("l", 2)
         .with("entries_per_oob", 3);
-    let mut bench = device(&case);
+    let mut bench = Device::audited(&case);
     // Logical block 0 keeps pages 0, 1 and 4 only; page 4 is rewritten until the log block is full.
     bench.play("T 0 8, W 0 2, W 4 1, W 4 1, W 4 1, W 4 1, W 1 1, W 0 1");
     let blog = &bench.ftl.instances()[0];
@@ -445,7 +439,7 @@ fn a_victim_without_a_logical_block_is_dead() {
         .with("log_blocks", 1)
         .with("u", 1)
         .with("layout", "slc");
-    let mut bench = device(&case);
+    let mut bench = Device::audited(&case);
     bench.play("W 1 1, W 0 1, W 3 1, W 2 1, W 0 1");
     assert_eq!(situations(&bench), [1, 0, 1]);
     let merges = bench.scheme().merges;
@@ -463,7 +457,7 @@ fn an_empty_logical_block_gives_its_data_block_back() {
         start: Start::Empty,
         ..Case::small(1, 6, 4, 2)
     };
-    let mut bench = device(&case.with("log_blocks", 1).with("u", 1));
+    let mut bench = Device::audited(&case.with("log_blocks", 1).with("u", 1));
     bench.play("W 0 1, W 0 4, T 0 4, W 4 1, W 4 2, T 0 1, W 4 1");
     // The log block has one page of logical block 0, which is all trimmed now, and three of logical block
     // 1. The next page finds it full: both are merged.
@@ -477,7 +471,7 @@ fn an_empty_logical_block_gives_its_data_block_back() {
 }
 
 fn refusal(case: &Case) -> String {
-    Device::new(case).unwrap_err().message
+    Device::refusal(case).message
 }
 
 #[test]
@@ -578,7 +572,7 @@ fn never_more_than_l_rebuilds_in_one_page_write() {
     for seed in 0..devices {
         let mut rng = SplitMix64::new(seed);
         let (case, l) = random_case(&mut rng);
-        let mut bench = device(&case);
+        let mut bench = Device::audited(&case);
         let mlc = bench.ftl.instances()[0].layout == Layout::Mlc;
         let pages = u64::from(case.logical_pages);
         let (trims, hot) = (rng.below(4), 1 + rng.below(pages));

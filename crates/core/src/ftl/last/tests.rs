@@ -2,12 +2,6 @@ use super::*;
 use crate::geometry::ProgramOrder;
 use crate::suite::{Bench, Case};
 
-fn bench(case: Case) -> Bench<Last> {
-    let mut bench = Bench::new(&case).unwrap();
-    bench.audit_each = true;
-    bench
-}
-
 /// The device of the worked examples.
 fn small() -> Case {
     Case::small(1, 14, 4, 8).with("log_blocks", 5)
@@ -24,7 +18,7 @@ fn merge_time_us(first_round: impl Fn(u32) -> u32, second_round: impl Fn(u32) ->
     let case = Case::small(1, 16, 64, 8)
         .with("log_blocks", 3)
         .with("hot_interval", 1);
-    let mut bench = bench(case);
+    let mut bench = Bench::<Last>::audited(&case);
     bench.audit_each = false;
     (0..64).for_each(|i| bench.write(first_round(i), 1).unwrap());
     (0..64).for_each(|i| bench.write(second_round(i), 1).unwrap());
@@ -47,7 +41,7 @@ fn fig_6_whole_sequential_log_blocks_go_first() {
     let case = small()
         .with("sequential_log_blocks", 3)
         .with("sequential_threshold", 1);
-    let mut bench = bench(case);
+    let mut bench = Bench::<Last>::audited(&case);
     bench.play("W 0 2, W 4 2, W 8 2, W 2 2");
     assert_eq!(bench.counters().erases.gc, 0);
     bench.play("W 12 2");
@@ -65,7 +59,7 @@ fn after_fig_7() -> Bench<Last> {
         .with("sequential_log_blocks", 1)
         .with("hot_interval", 4)
         .with("hot_blocks", 2);
-    let mut bench = bench(case);
+    let mut bench = Bench::<Last>::audited(&case);
     bench.play("W 1 1, W 2 1, W 5 1, W 9 1, W 1 1, W 2 1, W 9 1, W 6 1, W 1 1");
     bench
 }
@@ -117,7 +111,7 @@ fn memory_of_the_papers_device() {
 /// Every page write has one place, and the window of the log buffer is the papers'.
 #[test]
 fn pages_by_place_add_up() {
-    let mut bench = bench(small());
+    let mut bench = Bench::<Last>::audited(&small());
     bench.play("W 0 8, W 3 1, W 0 4, W 3 1, T 3 1, W 3 2, W 9 1, W 0 32");
     let places = ["seq_pages", "cold_pages", "hot_pages"].map(|name| bench.extra(name));
     assert_eq!(places.iter().sum::<u64>(), bench.host.page_writes);
@@ -125,7 +119,7 @@ fn pages_by_place_add_up() {
 
 #[test]
 fn what_does_not_fit_is_refused_by_name() {
-    let key = |case: Case| Bench::<Last>::new(&case).unwrap_err().key.unwrap();
+    let key = |case: Case| Bench::<Last>::refused_key(&case);
     let huge = i64::from(u32::MAX - 1);
     assert_eq!(key(Case::small(1, 14, 4, 8)), "log_blocks");
     assert_eq!(

@@ -12,9 +12,7 @@ use crate::suite::{Bench, Case};
 type LastBench = Bench<LastPlusPlus>;
 
 fn made(case: Case) -> LastBench {
-    let mut bench = Bench::new(&case).unwrap_or_else(|refusal| panic!("{case}: {refusal}"));
-    bench.audit_each = true;
-    bench
+    Bench::audited(&case)
 }
 
 /// The device of most worked examples: 4 dies, 4 pages a block, 6 segments, no summary pages.

@@ -4,12 +4,6 @@ use crate::geometry::ProgramOrder;
 use crate::rng::SplitMix64;
 use crate::suite::{Bench, Case};
 
-fn bench(case: &Case) -> Bench<Superblock> {
-    let mut bench = Bench::new(case).unwrap();
-    bench.audit_each = true;
-    bench
-}
-
 /// The pages of a block by position, as its OOBs tell.
 fn content(bench: &Bench<Superblock>, block: u32) -> Vec<u32> {
     let pages = bench.flash.geometry().pages_per_block;
@@ -28,7 +22,7 @@ fn blogftl_fig_1() {
     let case = Case::small(1, 16, 4, 9)
         .with("log_blocks", 4)
         .with("superblock_blocks", 3);
-    let mut bench = bench(&case);
+    let mut bench = Bench::<Superblock>::audited(&case);
     bench.play("W 0 1, W 4 1, W 8 1, W 1 1, W 2 1, W 0 1, W 12 1, W 27 1, W 5 1, W 9 1");
     assert_eq!(content(&bench, 9), [0, 4, 8, 1]);
     assert_eq!(bench.ftl.b.block(Pbn(9)).valid, 3);
@@ -53,7 +47,7 @@ fn blogftl_fig_1() {
 #[test]
 fn sequential_overwrite_switches() {
     let case = Case::small(1, 16, 4, 8).with("log_blocks", 4);
-    let mut bench = bench(&case);
+    let mut bench = Bench::<Superblock>::audited(&case);
     bench.play("W 0 16, W 0 16, W 0 16");
     let c = bench.counters();
     assert_eq!((c.programs.host, c.programs.gc, c.erases.gc), (48, 0, 10));
@@ -69,7 +63,7 @@ fn worst_write_of_blogftl_table_2() {
         .with("log_blocks", 1)
         .with("superblock_blocks", n)
         .with("extra_blocks", 1);
-    let mut bench = bench(&case);
+    let mut bench = Bench::<Superblock>::audited(&case);
     // One page of each logical block, and no block without a valid page.
     bench.play("W 0 1, W 4 1, W 8 1, W 1 1");
     bench.play("W 2 1");
@@ -90,7 +84,7 @@ fn the_oobs_bear_the_page_table() {
             ..Case::small(1, 24, pages, 10)
         }
         .with("log_blocks", 6);
-        let mut bench = bench(&case);
+        let mut bench = Bench::<Superblock>::audited(&case);
         bench.audit_each = false;
         let mut rng = SplitMix64::new(seed);
         for round in 0..40 * u64::from(pages) {
@@ -151,7 +145,7 @@ fn memory_of_the_papers_devices() {
 
 #[test]
 fn what_does_not_fit_is_refused_by_name() {
-    let key = |case: Case| Bench::<Superblock>::new(&case).unwrap_err().key.unwrap();
+    let key = |case: Case| Bench::<Superblock>::refused_key(&case);
     let small = || Case::small(1, 16, 4, 8).with("log_blocks", 4);
     let huge = i64::from(u32::MAX - 1);
     assert_eq!(key(Case::small(1, 16, 4, 8)), "log_blocks");
