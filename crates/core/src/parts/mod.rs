@@ -3,6 +3,7 @@
 
 pub mod association;
 pub mod bits;
+pub mod buckets;
 pub mod cached_map;
 pub mod degrees;
 pub mod heat;
