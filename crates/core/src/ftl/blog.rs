@@ -52,6 +52,7 @@ use crate::ftl::{Ftl, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::parts::hybrid::programmable;
 use crate::parts::pool::Pool;
+use crate::parts::start;
 use crate::report::{Combine, Merges, Named, Observation, SchemeCounters, Table};
 use log_table::{LogTable, Row};
 use sub_table::{Index, IndexFormat};
@@ -374,28 +375,29 @@ impl Blog {
         }
     }
 
-    /// Start state `full`: every logical block whole in the physical block of the same number.
+    /// Start state `full`, in `mlc` with the sub-tables that filling the blocks in order leaves.
     fn fill<F: Flash>(&mut self, flash: &mut F) {
-        let pages = self.pages();
-        for b in 0..self.data.len() as u32 {
-            let block = self.pool.take();
-            self.data[b as usize] = block;
-            let space = &self.space;
-            flash.preload(block, pages, Role::Data, &mut |p| {
-                space.device_lpn(Lpn(b * pages + p))
-            });
-            for p in 0..pages {
-                let at = self.space.geometry.ppn(block, p);
-                self.settle(Lpn(b * pages + p), b, p, at);
-                if F::BEARS_DATA && self.layout == Layout::Mlc {
-                    let (group, i) = self.by_entries.div_rem(p);
-                    let first = self.group_pages(group).start;
-                    let table: Vec<Index> = (first..=first + i).map(Index::in_data).collect();
-                    self.copied.fill(self.format.unwritten());
-                    self.copied[..table.len()].copy_from_slice(&table);
-                    let (format, table) = (self.format, &self.copied);
-                    flash.preload_oob_bytes(at, |bytes| format.pack(table, bytes));
+        let (data, pool) = (&mut self.data, &mut self.pool);
+        start::fill(&self.space, flash, &mut self.place, |b, block| {
+            data[b as usize] = pool.take();
+            debug_assert_eq!(data[b as usize], block);
+        });
+        if self.layout == Layout::Slc {
+            return;
+        }
+        for lpn in (0..self.space.logical_pages()).map(Lpn) {
+            let (b, p) = self.split(lpn);
+            let at = self.place[lpn.index()];
+            self.settle(lpn, b, p, at);
+            if F::BEARS_DATA {
+                let (group, i) = self.by_entries.div_rem(p);
+                let first = self.group_pages(group).start;
+                self.copied.fill(self.format.unwritten());
+                for before in 0..=i {
+                    self.copied[before as usize] = Index::in_data(first + before);
                 }
+                let (format, table) = (self.format, &self.copied);
+                flash.preload_oob_bytes(at, |bytes| format.pack(table, bytes));
             }
         }
     }

@@ -14,6 +14,7 @@ use crate::ftl::Start;
 use crate::geometry::{Geometry, Space};
 use crate::parts::lists::Lists;
 use crate::parts::pool::Pool;
+use crate::parts::start;
 use crate::report::Merges;
 
 /// A physical block.
@@ -458,24 +459,17 @@ impl Superblocks {
 
     /// Every logical block whole and valid in the physical block of the same number.
     fn fill<F: Flash>(&mut self, flash: &mut F) {
-        let pages = self.pages_per_block();
-        for l in 0..self.space.logical_blocks() {
-            let block = Pbn(self.first_block() + l);
-            for o in 0..pages {
-                self.newest[(l * pages + o) as usize] = self.space.geometry.ppn(block, o);
-            }
-            self.blocks[l as usize] = Block {
-                valid: pages,
-                programmed: pages,
-                ..Block::default()
-            };
-            let s = self.size.div(l);
-            self.lists.push_back(s as usize, l);
-            let space = &self.space;
-            flash.preload(block, pages, Role::Data, &mut |o| {
-                space.device_lpn(Lpn(l * pages + o))
-            });
-        }
+        let pages = self.space.geometry.pages_per_block;
+        let whole = Block {
+            valid: pages,
+            programmed: pages,
+            ..Block::default()
+        };
+        let (blocks, lists, size) = (&mut self.blocks, &mut self.lists, self.size);
+        start::fill(&self.space, flash, &mut self.newest, |l, _| {
+            blocks[l as usize] = whole;
+            lists.push_back(size.div(l) as usize, l);
+        });
     }
 
     /// Valid pages over programmed pages of the D-blocks or of the U-blocks; 0 without a page.
