@@ -184,7 +184,11 @@ pub trait Flash {
     ) -> Result<Self::Token, Self::Error> {
         let mut done = after;
         for (i, &page) in from.iter().enumerate() {
-            let after = if i == 0 { after } else { Self::Token::default() };
+            let after = if i == 0 {
+                after
+            } else {
+                Self::Token::default()
+            };
             done = self.copy(page, Ppn(to.0 + i as u32), oob_of(i), cause, after)?;
         }
         Ok(done)

@@ -91,7 +91,7 @@ impl Geometry {
             return Err(Refusal::new("blocks", text));
         }
         let unit = u64::from(dies) * u64::from(pages_per_block);
-        if logical_pages == 0 || logical_pages % unit != 0 {
+        if logical_pages == 0 || !logical_pages.is_multiple_of(unit) {
             let text = format!(
                 "logical_pages = {logical_pages} is no multiple of dies x pages = {dies} x {pages_per_block} = {unit}"
             );
@@ -257,7 +257,7 @@ impl Space {
     /// If the dies do not divide it.
     pub fn share(&self, key: &'static str, device_blocks: u32) -> Result<u32, Refusal> {
         let dies = self.geometry.dies;
-        if device_blocks % dies != 0 {
+        if !device_blocks.is_multiple_of(dies) {
             let text = format!(
                 "{key} = {device_blocks} is given for the whole device and cannot be divided by {dies} dies; \
                  {} or {} can",

@@ -122,7 +122,10 @@ impl Ledger {
 
     /// Counts several page reads.
     pub fn read_run(&mut self, pages: &[Ppn], cause: Cause) {
-        debug_assert!(pages.iter().all(|&ppn| self.is_programmed(ppn)), "read of an erased page");
+        debug_assert!(
+            pages.iter().all(|&ppn| self.is_programmed(ppn)),
+            "read of an erased page"
+        );
         *count(&mut self.counters.reads, cause) += pages.len() as u64;
     }
 

@@ -53,7 +53,11 @@ impl Bare {
 
     fn unlink(&mut self, b: u32) {
         let (p, n) = (self.prev[b as usize], self.next[b as usize]);
-        if p == NONE { self.heads[self.valid[b as usize] as usize] = n } else { self.next[p as usize] = n }
+        if p == NONE {
+            self.heads[self.valid[b as usize] as usize] = n
+        } else {
+            self.next[p as usize] = n
+        }
         if n != NONE {
             self.prev[n as usize] = p;
         }
@@ -136,7 +140,13 @@ impl Bare {
     }
 }
 
-fn config(blocks: u32, logical_blocks: u32, channels: u32, dies: u32, options: &[(&str, i64)]) -> RunConfig {
+fn config(
+    blocks: u32,
+    logical_blocks: u32,
+    channels: u32,
+    dies: u32,
+    options: &[(&str, i64)],
+) -> RunConfig {
     let mut part = part("mt29f16g08").expect("a preset").clone();
     part.pages_per_block = PAGES_PER_BLOCK;
     RunConfig {
@@ -155,9 +165,15 @@ fn config(blocks: u32, logical_blocks: u32, channels: u32, dies: u32, options: &
         },
         start: Start::Full,
         ageing: Vec::new(),
-        host: Host { arrivals: Arrivals::Open, ..Host::default() },
+        host: Host {
+            arrivals: Arrivals::Open,
+            ..Host::default()
+        },
         scheme: String::new(),
-        options: options.iter().map(|(k, v)| ((*k).into(), Value::Int(*v))).collect(),
+        options: options
+            .iter()
+            .map(|(k, v)| ((*k).into(), Value::Int(*v)))
+            .collect(),
     }
 }
 
@@ -197,7 +213,12 @@ impl<S: Ftl, C: Clock> SessionSubject<S, C> {
         C: 'static,
     {
         let session = Session::<S, C>::new(config).expect("a valid configuration");
-        Box::new(Self { session, rng: SplitMix64::new(1), name, at_ns: 0 })
+        Box::new(Self {
+            session,
+            rng: SplitMix64::new(1),
+            name,
+            at_ns: 0,
+        })
     }
 }
 
@@ -233,7 +254,9 @@ fn main() {
     let args: Vec<String> = std::env::args().collect();
     let value = |flag: &str, default: f64| {
         let at = args.iter().position(|a| a == flag);
-        at.and_then(|i| args.get(i + 1)).and_then(|v| v.parse().ok()).unwrap_or(default)
+        at.and_then(|i| args.get(i + 1))
+            .and_then(|v| v.parse().ok())
+            .unwrap_or(default)
     };
     let (gib, rounds) = (value("--gib", 1.0), value("--rounds", 5.0) as usize);
     let blocks = (gib * (1 << 30) as f64 / 4096.0 / f64::from(PAGES_PER_BLOCK)) as u32;
@@ -253,29 +276,45 @@ fn main() {
             &config(blocks, logical_blocks, 8, 8, &[("log_blocks", log)]),
         ),
     ];
-    if let Some(only) = args.iter().position(|a| a == "--only").and_then(|i| args.get(i + 1)) {
-        subjects.retain(|subject| subject.name().starts_with(only.as_str()) || subject.name() == "bare loop");
+    if let Some(only) = args
+        .iter()
+        .position(|a| a == "--only")
+        .and_then(|i| args.get(i + 1))
+    {
+        subjects.retain(|subject| {
+            subject.name().starts_with(only.as_str()) || subject.name() == "bare loop"
+        });
     }
     let writes = value("--writes", 1_000_000.0) as u64;
     // Three device writes bring page mapping to its steady state; the merges of FAST settle much sooner, and
     // cost two orders of magnitude more flash operations.
     let logical = u64::from(logical_blocks * PAGES_PER_BLOCK);
     for subject in &mut subjects {
-        let fill = if subject.name().starts_with("fast") { logical / 16 } else { 3 * logical };
+        let fill = if subject.name().starts_with("fast") {
+            logical / 16
+        } else {
+            3 * logical
+        };
         subject.writes(fill);
     }
     let mut rates = vec![Vec::new(); subjects.len()];
     let mut operations = vec![0.0; subjects.len()];
     for _ in 0..rounds {
         for (i, subject) in subjects.iter_mut().enumerate() {
-            let n = if subject.name().starts_with("fast") { writes / 50 } else { writes };
+            let n = if subject.name().starts_with("fast") {
+                writes / 50
+            } else {
+                writes
+            };
             let start = Instant::now();
             let ops = subject.writes(n);
             rates[i].push(n as f64 / start.elapsed().as_secs_f64());
             operations[i] = ops as f64 / n as f64;
         }
     }
-    println!("{gib} GiB raw, 4 KiB pages, 10 % spare, uniform random page writes, steady state, {rounds} rounds");
+    println!(
+        "{gib} GiB raw, 4 KiB pages, 10 % spare, uniform random page writes, steady state, {rounds} rounds"
+    );
     println!(
         "{:<28} {:>14} {:>9} {:>17} {:>9}",
         "", "host writes/s", "to bare", "flash page ops/s", "to bare"
@@ -290,9 +329,17 @@ fn main() {
     let amplified = operations.get(1).copied().unwrap_or(1.0);
     let bare_ops = median(&bare_rates) * amplified;
     for (i, subject) in subjects.iter().enumerate() {
-        let ratios: Vec<f64> = rates[i].iter().zip(&bare_rates).map(|(a, b)| a / b).collect();
+        let ratios: Vec<f64> = rates[i]
+            .iter()
+            .zip(&bare_rates)
+            .map(|(a, b)| a / b)
+            .collect();
         let rate = median(&rates[i]);
-        let ops = if i == 0 { bare_ops } else { rate * operations[i] };
+        let ops = if i == 0 {
+            bare_ops
+        } else {
+            rate * operations[i]
+        };
         println!(
             "{:<28} {:>12.2} M {:>9.3} {:>15.1} M {:>9.3}",
             subject.name(),

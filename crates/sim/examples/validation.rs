@@ -37,7 +37,10 @@ fn config((blocks, logical, pages): Shape, options: &[(&str, &str)]) -> RunConfi
         ageing: Vec::new(),
         host: Host::default(),
         scheme: String::new(),
-        options: options.iter().map(|(k, v)| ((*k).into(), Value::from_word(v))).collect(),
+        options: options
+            .iter()
+            .map(|(k, v)| ((*k).into(), Value::from_word(v)))
+            .collect(),
     }
 }
 
@@ -57,7 +60,11 @@ fn amplification<S: Ftl>(
         Some((r, f)) => {
             let edge = (pages as f64 * f) as u64;
             let to_hot = (rng.below(1_000_000) as f64) < r * 1e6;
-            if to_hot { rng.below(edge) } else { edge + rng.below(pages - edge) }
+            if to_hot {
+                rng.below(edge)
+            } else {
+                edge + rng.below(pages - edge)
+            }
         }
     };
     for i in 0..dropped + n {
@@ -83,7 +90,10 @@ fn page(blocks: u32, logical: u32, policy: &[(&str, &str)], hot: Option<(f64, f6
     let shape = (blocks, logical, 64);
     let writes = u64::from(logical) * 64 * 8;
     let (simulated, _) = amplification::<Page>(shape, &options, writes, 2 * writes, hot);
-    (analytic::usable_pages(blocks, 2, 64) / (f64::from(logical) * 64.0), simulated)
+    (
+        analytic::usable_pages(blocks, 2, 64) / (f64::from(logical) * 64.0),
+        simulated,
+    )
 }
 
 fn main() {
@@ -91,27 +101,51 @@ fn main() {
     println!("|---|---|---|---|");
     for (logical, spare) in [(372, ".07"), (360, ".10"), (320, ".20")] {
         let (a, simulated) = page(402, logical, &[], None);
-        row(&format!("page, greedy, uniform, spare {spare}"), analytic::greedy(a, 64), simulated);
+        row(
+            &format!("page, greedy, uniform, spare {spare}"),
+            analytic::greedy(a, 64),
+            simulated,
+        );
         let (a, simulated) = page(402, logical, &[("gc_policy", "fifo")], None);
-        row(&format!("page, FIFO, uniform, spare {spare}"), analytic::fifo(a), simulated);
+        row(
+            &format!("page, FIFO, uniform, spare {spare}"),
+            analytic::fifo(a),
+            simulated,
+        );
         let (a, simulated) = page(402, logical, &[("gc_policy", "fifo")], Some((0.8, 0.2)));
-        row(&format!("page, FIFO, 80/20, spare {spare}"), analytic::fifo_hot_cold(a, 0.8, 0.2), simulated);
+        row(
+            &format!("page, FIFO, 80/20, spare {spare}"),
+            analytic::fifo_hot_cold(a, 0.8, 0.2),
+            simulated,
+        );
     }
     for draws in [1, 2, 3, 10] {
         let d = draws.to_string();
         let (a, simulated) = page(402, 360, &[("gc_policy", "d-choices"), ("gc_d", &d)], None);
-        row(&format!("page, {d} choices, uniform, spare .10"), analytic::d_choices(a, 64, draws), simulated);
+        row(
+            &format!("page, {d} choices, uniform, spare .10"),
+            analytic::d_choices(a, 64, draws),
+            simulated,
+        );
     }
     let (simulated, _) = amplification::<Striped<Block>>((101, 100, 32), &[], 1_000, 20_000, None);
     row("block mapping, P = 32", 32.0, simulated);
     let options = [("log_blocks", "300")];
     let (simulated, _) =
         amplification::<Striped<Bast>>((1301, 1000, 64), &options, 40_000, 60_000, None);
-    row("BAST, 1000 logical, 300 log blocks, P = 64", analytic::bast(1000.0, 300.0, 64.0), simulated);
+    row(
+        "BAST, 1000 logical, 300 log blocks, P = 64",
+        analytic::bast(1000.0, 300.0, 64.0),
+        simulated,
+    );
     let options = [("log_blocks", "16"), ("sw_log", "false")];
     let (simulated, session) =
         amplification::<Striped<Fast>>((517, 500, 64), &options, 64 * 100, 64 * 2_000, None);
     let m = session.ftl.counters().merges;
     let k = m.full_merge_associated as f64 / (m.full + m.dead) as f64;
-    row("FAST, 500 logical, 16 log blocks, P = 64: 1 + k", 1.0 + k, simulated);
+    row(
+        "FAST, 500 logical, 16 log blocks, P = 64: 1 + k",
+        1.0 + k,
+        simulated,
+    );
 }

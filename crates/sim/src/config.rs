@@ -41,7 +41,10 @@ impl Device {
     /// Names the number at fault.
     pub fn geometry(&self) -> Result<Geometry, Refusal> {
         if self.channels == 0 || self.channels > self.dies {
-            let text = format!("channels = {}: 1 to the number of dies ({})", self.channels, self.dies);
+            let text = format!(
+                "channels = {}: 1 to the number of dies ({})",
+                self.channels, self.dies
+            );
             return Err(Refusal::new("channels", text));
         }
         Geometry::new(
@@ -161,7 +164,10 @@ impl Host {
     /// Names the key at fault.
     pub fn check(&self) -> Result<(), Refusal> {
         if !(self.speed.is_finite() && self.speed > 0.0) {
-            return Err(Refusal::new("speed", format!("speed = {}: a number above 0", self.speed)));
+            return Err(Refusal::new(
+                "speed",
+                format!("speed = {}: a number above 0", self.speed),
+            ));
         }
         if self.arrivals == Arrivals::Closed && self.queue_depth == 0 {
             let text = "queue_depth = 0: a closed loop needs at least 1";
@@ -204,7 +210,9 @@ impl Recipe {
             "settle" => Ok(Self::Settle),
             "replay" => Ok(Self::Replay),
             _ => {
-                let share = word.strip_prefix("overwrite:").and_then(|share| share.parse::<f64>().ok());
+                let share = word
+                    .strip_prefix("overwrite:")
+                    .and_then(|share| share.parse::<f64>().ok());
                 match share.filter(|share| share.is_finite() && (0.0..=1000.0).contains(share)) {
                     Some(share) => Ok(Self::Overwrite(share)),
                     None => Err(format!(

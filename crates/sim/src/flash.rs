@@ -61,7 +61,11 @@ pub struct SimFlash<C: Clock> {
 impl<C: Clock> SimFlash<C> {
     /// An erased flash.
     pub fn new(geometry: &Geometry, machine: &crate::clock::Machine, copyback: bool) -> Self {
-        let blocks = if geometry.dies > 1 { geometry.blocks() as usize } else { 0 };
+        let blocks = if geometry.dies > 1 {
+            geometry.blocks() as usize
+        } else {
+            0
+        };
         Self {
             ledger: Ledger::new(geometry),
             clock: C::new(machine),
@@ -119,7 +123,11 @@ impl<C: Clock> SimFlash<C> {
 
     #[inline(always)]
     fn die_of(&self, pbn: Pbn) -> u32 {
-        if self.host_pages_by_die.len() == 1 { 0 } else { self.ledger.geometry().die_of(pbn) }
+        if self.host_pages_by_die.len() == 1 {
+            0
+        } else {
+            self.ledger.geometry().die_of(pbn)
+        }
     }
 
     #[inline(always)]
@@ -142,7 +150,12 @@ impl<C: Clock> SimFlash<C> {
     #[inline(always)]
     fn after_old_content(&mut self, slot: Slot, after: C::Token) -> C::Token {
         let mut after = after;
-        for (_, token) in self.old_content.into_iter().flatten().filter(|(s, _)| *s == slot) {
+        for (_, token) in self
+            .old_content
+            .into_iter()
+            .flatten()
+            .filter(|(s, _)| *s == slot)
+        {
             after = self.clock.join(after, token);
         }
         after
@@ -189,7 +202,12 @@ impl<C: Clock> Flash for SimFlash<C> {
     }
 
     #[inline]
-    fn host_read(&mut self, slot: Slot, from: Ppn, after: C::Token) -> Result<C::Token, Infallible> {
+    fn host_read(
+        &mut self,
+        slot: Slot,
+        from: Ppn,
+        after: C::Token,
+    ) -> Result<C::Token, Infallible> {
         self.ledger.read(from, Cause::Host);
         let die = self.die_of(self.ledger.geometry().block_of(from));
         self.host_pages_by_die[die as usize] += 1;
@@ -205,7 +223,15 @@ impl<C: Clock> Flash for SimFlash<C> {
         } else {
             self.fine.short_reads += 1;
             self.fine.short_read_data_ns += data_ns;
-            self.clock.issue(FlashOp { kind: OpKind::Read, die, planes: 1, bytes }, after)
+            self.clock.issue(
+                FlashOp {
+                    kind: OpKind::Read,
+                    die,
+                    planes: 1,
+                    bytes,
+                },
+                after,
+            )
         };
         self.clock.own(token);
         Ok(token)
@@ -218,11 +244,21 @@ impl<C: Clock> Flash for SimFlash<C> {
     }
 
     #[inline]
-    fn host_program(&mut self, slot: Slot, to: Ppn, _oob: Oob, after: C::Token) -> Result<C::Token, Infallible> {
+    fn host_program(
+        &mut self,
+        slot: Slot,
+        to: Ppn,
+        _oob: Oob,
+        after: C::Token,
+    ) -> Result<C::Token, Infallible> {
         let block = self.ledger.program(to, Cause::Host);
         let die = self.die_of(block);
         self.host_pages_by_die[die as usize] += 1;
-        let after = if self.old_content[0].is_some() { self.after_old_content(slot, after) } else { after };
+        let after = if self.old_content[0].is_some() {
+            self.after_old_content(slot, after)
+        } else {
+            after
+        };
         let token = self.issue(OpKind::Program, die, after);
         self.clock.own(token);
         Ok(token)
@@ -267,7 +303,9 @@ impl<C: Clock> Flash for SimFlash<C> {
         cause: Cause,
         after: C::Token,
     ) -> Result<C::Token, Infallible> {
-        let Some(&first) = from.first() else { return Ok(after) };
+        let Some(&first) = from.first() else {
+            return Ok(after);
+        };
         let pages = from.len() as u32;
         self.ledger.read_run(from, cause);
         let to_block = self.ledger.program_run(to, pages, cause);
@@ -275,11 +313,20 @@ impl<C: Clock> Flash for SimFlash<C> {
         let inside = self.copyback && self.same_plane(from_block, to_block);
         self.fine.copybacks += u64::from(inside) * u64::from(pages);
         let die = self.die_of(from_block);
-        debug_assert_eq!(die, self.die_of(to_block), "a run of copies stays on its die");
+        debug_assert_eq!(
+            die,
+            self.die_of(to_block),
+            "a run of copies stays on its die"
+        );
         Ok(self.clock.copies(die, pages, inside, after))
     }
 
-    fn read_map(&mut self, from: Ppn, _take: impl FnOnce(&[u8]), after: C::Token) -> Result<C::Token, Infallible> {
+    fn read_map(
+        &mut self,
+        from: Ppn,
+        _take: impl FnOnce(&[u8]),
+        after: C::Token,
+    ) -> Result<C::Token, Infallible> {
         self.ledger.read(from, Cause::Map);
         let die = self.die_of(self.ledger.geometry().block_of(from));
         Ok(self.issue(OpKind::Read, die, after))
@@ -339,7 +386,13 @@ impl<C: Clock> Flash for SimFlash<C> {
         self.clock.set_time(self.at_ns);
     }
 
-    fn preload(&mut self, block: Pbn, pages: u32, _role: Role, _lpn_of: &mut dyn FnMut(u32) -> Lpn) {
+    fn preload(
+        &mut self,
+        block: Pbn,
+        pages: u32,
+        _role: Role,
+        _lpn_of: &mut dyn FnMut(u32) -> Lpn,
+    ) {
         self.ledger.preload(block, pages);
     }
 }

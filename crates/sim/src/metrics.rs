@@ -19,8 +19,15 @@ const HISTOGRAM_MAX_NS: u64 = 100_000_000_000_000;
 
 impl Default for Latencies {
     fn default() -> Self {
-        let histogram = Histogram::new_with_bounds(1, HISTOGRAM_MAX_NS, 3).expect("constant bounds are valid");
-        Self { histogram, count: 0, sum_ns: 0, sum_of_squares: 0, max_ns: 0 }
+        let histogram =
+            Histogram::new_with_bounds(1, HISTOGRAM_MAX_NS, 3).expect("constant bounds are valid");
+        Self {
+            histogram,
+            count: 0,
+            sum_ns: 0,
+            sum_of_squares: 0,
+            max_ns: 0,
+        }
     }
 }
 
@@ -88,7 +95,10 @@ impl Latencies {
         let mut steps = Vec::new();
         for step in self.histogram.iter_recorded() {
             below += step.count_at_value();
-            steps.push((step.value_iterated_to().min(self.max_ns), below as f64 / self.count as f64));
+            steps.push((
+                step.value_iterated_to().min(self.max_ns),
+                below as f64 / self.count as f64,
+            ));
         }
         thin(steps)
     }
@@ -98,7 +108,12 @@ impl Latencies {
 fn thin(steps: Vec<(u64, f64)>) -> Vec<(u64, f64)> {
     let every = steps.len().div_ceil(400).max(1);
     let last = steps.len().saturating_sub(1);
-    steps.into_iter().enumerate().filter(|(i, _)| i % every == 0 || *i == last).map(|(_, step)| step).collect()
+    steps
+        .into_iter()
+        .enumerate()
+        .filter(|(i, _)| i % every == 0 || *i == last)
+        .map(|(_, step)| step)
+        .collect()
 }
 
 /// Count, sum and maximum, for kinds that nobody asks percentiles of.
@@ -256,7 +271,12 @@ const SAMPLES_MAX: usize = 512;
 
 impl Default for Series {
     fn default() -> Self {
-        Self { samples: Vec::new(), observed_names: Vec::new(), every: 64, window: (0, 0, 0) }
+        Self {
+            samples: Vec::new(),
+            observed_names: Vec::new(),
+            every: 64,
+            window: (0, 0, 0),
+        }
     }
 }
 
@@ -271,8 +291,11 @@ impl Series {
 
     /// Appends a sample and closes the window.
     pub fn push(&mut self, mut sample: Sample) {
-        (sample.completed, sample.response_sum_ns, sample.response_max_ns) =
-            std::mem::take(&mut self.window);
+        (
+            sample.completed,
+            sample.response_sum_ns,
+            sample.response_max_ns,
+        ) = std::mem::take(&mut self.window);
         self.samples.push(sample);
         if self.samples.len() < SAMPLES_MAX {
             return;
@@ -311,10 +334,19 @@ mod tests {
         let mut series = Series::default();
         for i in 0..10_000_u64 {
             series.completed(i, 1);
-            series.push(Sample { requests: i, ..Sample::default() });
+            series.push(Sample {
+                requests: i,
+                ..Sample::default()
+            });
         }
         assert!(series.samples.len() < SAMPLES_MAX);
-        assert_eq!(series.samples.iter().map(|s| s.completed).sum::<u64>(), 10_000);
-        assert_eq!(series.samples.iter().map(|s| s.response_max_ns).max(), Some(9_999));
+        assert_eq!(
+            series.samples.iter().map(|s| s.completed).sum::<u64>(),
+            10_000
+        );
+        assert_eq!(
+            series.samples.iter().map(|s| s.response_max_ns).max(),
+            Some(9_999)
+        );
     }
 }

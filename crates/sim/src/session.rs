@@ -57,10 +57,15 @@ impl Flight {
     #[inline]
     fn settle(&mut self) -> Option<InFlight> {
         let mut flush = None;
-        while let Some(request) = self.requests.get_mut((self.written_below - self.first) as usize) {
+        while let Some(request) = self
+            .requests
+            .get_mut((self.written_below - self.first) as usize)
+        {
             match (request.kind, request.end_ns) {
                 (Kind::Write | Kind::Trim, None) => break,
-                (Kind::Write | Kind::Trim, Some(end_ns)) => self.written_ns = self.written_ns.max(end_ns),
+                (Kind::Write | Kind::Trim, Some(end_ns)) => {
+                    self.written_ns = self.written_ns.max(end_ns)
+                }
                 (Kind::Flush, None) => {
                     request.end_ns = Some(request.issue_ns.max(self.written_ns));
                     self.open -= 1;
@@ -73,7 +78,9 @@ impl Flight {
                 break;
             }
         }
-        while self.first < self.written_below && self.requests.front().is_some_and(|r| r.end_ns.is_some()) {
+        while self.first < self.written_below
+            && self.requests.front().is_some_and(|r| r.end_ns.is_some())
+        {
             self.requests.pop_front();
             self.first += 1;
         }
@@ -88,10 +95,17 @@ impl Flight {
 pub fn options_of<S: Ftl>(config: &RunConfig) -> Result<S::Options, Refusal> {
     let mut options = S::Options::default();
     for (key, value) in &config.options {
-        options.set(key, value).map_err(|e| Refusal { key: Some(e.key), message: e.message })?;
+        options.set(key, value).map_err(|e| Refusal {
+            key: Some(e.key),
+            message: e.message,
+        })?;
     }
     let part = &config.device.part;
-    let times = PartTimes { t_r_ns: part.t_r_ns, t_prog_ns: part.t_prog_ns, t_bers_ns: part.t_bers_ns };
+    let times = PartTimes {
+        t_r_ns: part.t_r_ns,
+        t_prog_ns: part.t_prog_ns,
+        t_bers_ns: part.t_bers_ns,
+    };
     S::fit_to_part(&mut options, times);
     Ok(options)
 }
@@ -202,7 +216,13 @@ impl<S: Ftl, C: Clock> Session<S, C> {
     }
 
     /// Plays a request of whole pages.
-    pub fn page_request(&mut self, kind: Kind, first: floatgate_core::Lpn, pages: u32, arrival_ns: u64) {
+    pub fn page_request(
+        &mut self,
+        kind: Kind,
+        first: floatgate_core::Lpn,
+        pages: u32,
+        arrival_ns: u64,
+    ) {
         let mut request = self.pages.take().unwrap_or_default();
         request.whole(first, pages);
         let bytes = u64::from(pages) * u64::from(self.config.device.part.page_bytes);
@@ -225,9 +245,18 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         let number = self.next;
         self.next += 1;
         // In a closed loop arrivals mean nothing: responses count from the issue.
-        let counted_from = if self.config.host.arrivals == Arrivals::Closed { issue_ns } else { arrival_ns };
+        let counted_from = if self.config.host.arrivals == Arrivals::Closed {
+            issue_ns
+        } else {
+            arrival_ns
+        };
         self.metrics.first_arrival_ns.get_or_insert(counted_from);
-        let flying = InFlight { kind, arrival_ns: counted_from, issue_ns, end_ns: None };
+        let flying = InFlight {
+            kind,
+            arrival_ns: counted_from,
+            issue_ns,
+            end_ns: None,
+        };
         if self.at_once {
             self.play_at_once(flying, number, arrival_ns, pages);
             return;
@@ -237,7 +266,11 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         match kind {
             Kind::Flush => self.take_settled(),
             Kind::EmptyTrim => {
-                self.complete(Completion { end_ns: issue_ns, request: number, first_start_ns: issue_ns });
+                self.complete(Completion {
+                    end_ns: issue_ns,
+                    request: number,
+                    first_start_ns: issue_ns,
+                });
             }
             _ => {
                 self.to_scheme(kind, number, arrival_ns, issue_ns, pages);
@@ -254,7 +287,13 @@ impl<S: Ftl, C: Clock> Session<S, C> {
     /// The short way where every completion is known at issue and no queue has to be kept: nothing is ever in
     /// flight.
     #[inline]
-    fn play_at_once(&mut self, request: InFlight, number: u64, arrival_ns: u64, pages: &PageRequest) {
+    fn play_at_once(
+        &mut self,
+        request: InFlight,
+        number: u64,
+        arrival_ns: u64,
+        pages: &PageRequest,
+    ) {
         self.last_issue_ns = request.issue_ns;
         self.flight.first = self.next;
         self.flight.written_below = self.next;
@@ -265,7 +304,11 @@ impl<S: Ftl, C: Clock> Session<S, C> {
                 self.flushed(request, end_ns);
             }
             Kind::EmptyTrim => {
-                let done = Completion { end_ns: issue_ns, request: number, first_start_ns: issue_ns };
+                let done = Completion {
+                    end_ns: issue_ns,
+                    request: number,
+                    first_start_ns: issue_ns,
+                };
                 self.measure(request, done);
             }
             kind => {
@@ -285,7 +328,8 @@ impl<S: Ftl, C: Clock> Session<S, C> {
     /// Hands whole pages to the scheme without timing (conformance).
     pub fn untimed(&mut self, kind: Kind, first: floatgate_core::Lpn, pages: u32) {
         let run = Run::whole(first, pages);
-        self.flash.begin_request(self.next, 0, Default::default(), [0; 2]);
+        self.flash
+            .begin_request(self.next, 0, Default::default(), [0; 2]);
         self.next += 1;
         let count = u64::from(pages);
         let Ok(()) = match kind {
@@ -306,7 +350,14 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         self.completions.clear();
         self.flash.clock.drain(&mut self.completions);
         if kind != Kind::Read {
-            self.mark_live(&Part { first, pages, first_slot: 0 }, kind == Kind::Write);
+            self.mark_live(
+                &Part {
+                    first,
+                    pages,
+                    first_slot: 0,
+                },
+                kind == Kind::Write,
+            );
         }
     }
 
@@ -316,7 +367,9 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         let mut issue_ns = arrival_ns.max(self.last_issue_ns);
         let depth = self.config.host.queue_depth;
         while depth > 0 && self.flight.open >= depth {
-            let Some(completion) = self.flash.clock.next_completion() else { break };
+            let Some(completion) = self.flash.clock.next_completion() else {
+                break;
+            };
             issue_ns = issue_ns.max(completion.end_ns);
             self.complete(completion);
         }
@@ -337,7 +390,8 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         {
             let Ok(()) = self.ftl.idle(&mut self.flash, idle_from, issue_ns);
         }
-        self.flash.begin_request(number, issue_ns, pages.partial, pages.data_ns);
+        self.flash
+            .begin_request(number, issue_ns, pages.partial, pages.data_ns);
         let count = u64::from(pages.pages);
         match kind {
             Kind::Read => self.host.page_reads += count,
@@ -375,17 +429,29 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         {
             return;
         }
-        let (Some(first), Some(last)) = (pages.parts.first(), pages.parts.last()) else { return };
+        let (Some(first), Some(last)) = (pages.parts.first(), pages.parts.last()) else {
+            return;
+        };
         let (first_lpn, last_lpn) = (first.first.0, last.first.0 + last.pages - 1);
         let ends = [
             (pages.first_partial, first_lpn, first.first_slot),
-            (pages.last_partial, last_lpn, last.first_slot + last.pages - 1),
+            (
+                pages.last_partial,
+                last_lpn,
+                last.first_slot + last.pages - 1,
+            ),
         ];
         self.flash.read_old_content(true);
         for (_, lpn, first_slot) in ends.into_iter().filter(|(partial, ..)| *partial) {
             if self.is_live(lpn) {
                 let lpn = floatgate_core::Lpn(lpn);
-                let run = Run { first: lpn, pages: 1, request_pages: 1, first_slot, slot_step: 1 };
+                let run = Run {
+                    first: lpn,
+                    pages: 1,
+                    request_pages: 1,
+                    first_slot,
+                    slot_step: 1,
+                };
                 let Ok(()) = self.ftl.read(&mut self.flash, &run);
                 self.metrics.partial_write_reads += 1;
             }
@@ -433,7 +499,9 @@ impl<S: Ftl, C: Clock> Session<S, C> {
     }
 
     fn flushed(&mut self, flush: InFlight, end_ns: u64) {
-        self.metrics.flushes.record(end_ns.saturating_sub(flush.arrival_ns));
+        self.metrics
+            .flushes
+            .record(end_ns.saturating_sub(flush.arrival_ns));
         self.metrics.last_completion_ns = self.metrics.last_completion_ns.max(end_ns);
     }
 
@@ -510,7 +578,11 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         let c = &self.flash.ledger.counters;
         let read = self.host.page_reads - self.flash.unwritten_reads.min(self.host.page_reads);
         let laws = [
-            ("programs.host = page_writes", c.programs.host, self.host.page_writes),
+            (
+                "programs.host = page_writes",
+                c.programs.host,
+                self.host.page_writes,
+            ),
             ("reads.gc = programs.gc", c.reads.gc, c.programs.gc),
             (
                 "reads.host = page_reads - unwritten_reads + partial_write_reads",
@@ -520,14 +592,18 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         ];
         for (law, left, right) in laws {
             if left != right {
-                return Err(format!("conservation law broken: {law}: {left} and {right}"));
+                return Err(format!(
+                    "conservation law broken: {law}: {left} and {right}"
+                ));
             }
         }
         let live = self.ftl.audit(&self.flash)?;
         let logical = self.geometry().logical_pages;
         let expected = (0..logical).filter(|&lpn| self.is_live(lpn)).count() as u64;
         if live != expected {
-            return Err(format!("conservation law broken: {live} valid pages, written and not trimmed {expected}"));
+            return Err(format!(
+                "conservation law broken: {live} valid pages, written and not trimmed {expected}"
+            ));
         }
         Ok(())
     }

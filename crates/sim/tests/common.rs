@@ -10,7 +10,13 @@ use floatgate_sim::part::part;
 use floatgate_sim::session::Session;
 
 /// A device of that shape with the part `ssdsim`, start full.
-pub fn config(dies: u32, blocks: u32, pages: u32, logical_blocks: u32, options: &[(&str, &str)]) -> RunConfig {
+pub fn config(
+    dies: u32,
+    blocks: u32,
+    pages: u32,
+    logical_blocks: u32,
+    options: &[(&str, &str)],
+) -> RunConfig {
     let mut part = part("ssdsim").expect("a preset").clone();
     part.pages_per_block = pages;
     RunConfig {
@@ -31,7 +37,10 @@ pub fn config(dies: u32, blocks: u32, pages: u32, logical_blocks: u32, options: 
         ageing: Vec::new(),
         host: Host::default(),
         scheme: String::new(),
-        options: options.iter().map(|(k, v)| ((*k).into(), Value::from_word(v))).collect(),
+        options: options
+            .iter()
+            .map(|(k, v)| ((*k).into(), Value::from_word(v)))
+            .collect(),
     }
 }
 

@@ -224,10 +224,7 @@ impl Ftl for Fast {
     }
 
     fn counters(&self) -> SchemeCounters {
-        SchemeCounters {
-            merges: self.h.merges.clone(),
-            ..SchemeCounters::default()
-        }
+        SchemeCounters::of(&self.h.merges)
     }
 
     fn reset_counters(&mut self) {

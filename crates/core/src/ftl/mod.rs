@@ -11,16 +11,16 @@ use crate::report::{Observation, SchemeCounters, Table, bits_for};
 
 pub mod bast;
 pub mod block;
-pub mod dftl;
 pub mod blog;
+pub mod dftl;
 pub mod fast;
 pub mod faster;
 pub mod fmax;
 pub mod gftl;
-pub mod kast;
 pub mod hat;
-pub mod last_plus_plus;
+pub mod kast;
 pub mod last;
+pub mod last_plus_plus;
 pub mod page;
 pub mod superblock;
 

@@ -52,44 +52,37 @@ impl Lists {
     /// Appends a thing that is in no list.
     #[inline]
     pub fn push_back(&mut self, list: usize, thing: u32) {
-        debug_assert_eq!(
-            self.links[thing as usize].list, NONE,
-            "{thing} is in a list already"
-        );
-        let head = &mut self.heads[list];
-        let last = head.last;
-        head.last = thing;
-        head.len += 1;
-        if last == NONE {
-            head.first = thing;
-        } else {
-            self.links[last as usize].next = thing;
-        }
-        self.links[thing as usize] = Link {
-            prev: last,
-            next: NONE,
-            list: list as u32,
-        };
+        self.link(list, thing, self.heads[list].last, NONE);
     }
 
-    /// Puts a thing that is in no list before all others.
+    /// Puts a thing that is in no list before all others of one.
+    #[inline]
     pub fn push_front(&mut self, list: usize, thing: u32) {
+        self.link(list, thing, NONE, self.heads[list].first);
+    }
+
+    /// Puts a thing that is in no list between two neighbours of one, or `NONE` at its end.
+    #[inline(always)]
+    fn link(&mut self, list: usize, thing: u32, prev: u32, next: u32) {
         debug_assert_eq!(
             self.links[thing as usize].list, NONE,
             "{thing} is in a list already"
         );
         let head = &mut self.heads[list];
-        let first = head.first;
-        head.first = thing;
         head.len += 1;
-        if first == NONE {
+        if prev == NONE {
+            head.first = thing;
+        } else {
+            self.links[prev as usize].next = thing;
+        }
+        if next == NONE {
             head.last = thing;
         } else {
-            self.links[first as usize].prev = thing;
+            self.links[next as usize].prev = thing;
         }
         self.links[thing as usize] = Link {
-            prev: NONE,
-            next: first,
+            prev,
+            next,
             list: list as u32,
         };
     }

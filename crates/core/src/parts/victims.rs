@@ -7,6 +7,7 @@
 use crate::address::Pbn;
 use crate::choice;
 use crate::geometry::Geometry;
+use crate::parts::buckets::Buckets;
 use crate::parts::lists::Lists;
 use crate::rng::SplitMix64;
 
@@ -50,11 +51,10 @@ pub struct Victims {
     blocks: Vec<Block>,
     /// Clock of the last program into a block or invalidation in it (cost-benefit only).
     stamps: Vec<u64>,
-    /// Greedy: buckets of candidates, `die * pages + valid`. Otherwise: one list a die, in order of
-    /// allocation.
+    /// Greedy only: candidates by die and valid pages.
+    buckets: Buckets,
+    /// Otherwise: one list a die, in order of allocation.
     lists: Lists,
-    /// Greedy: no bucket of the die below this one holds a block.
-    emptiest: Vec<u32>,
     next_alloc: Vec<u32>,
     /// Blocks of a second role (mapping pages), a list a die in order of allocation; without lists in
     /// schemes that have no such blocks.
@@ -69,10 +69,12 @@ impl Victims {
     pub fn new(geometry: &Geometry, policy: GcPolicy, draws: u64, seed: u64) -> Self {
         let (dies, blocks) = (geometry.dies as usize, geometry.blocks() as usize);
         let pages = geometry.pages_per_block;
-        let lists = if policy == GcPolicy::Greedy {
-            dies * pages as usize
-        } else {
-            dies
+        let (buckets, lists) = match policy {
+            GcPolicy::Greedy => (
+                Buckets::new(geometry.blocks(), geometry.dies, pages),
+                Lists::new(0, 0),
+            ),
+            _ => (Buckets::new(0, 0, 0), Lists::new(blocks, dies)),
         };
         Self {
             policy,
@@ -93,8 +95,8 @@ impl Victims {
             } else {
                 Vec::new()
             },
-            lists: Lists::new(blocks, lists),
-            emptiest: vec![pages; dies],
+            buckets,
+            lists,
             next_alloc: vec![0; dies],
             second: Lists::new(0, 0),
             pages_per_block: pages,
@@ -189,7 +191,7 @@ impl Victims {
     pub fn collecting(&mut self, block: Pbn) {
         self.blocks[block.index()].state = State::Open;
         if self.policy == GcPolicy::Greedy {
-            self.lists.remove(block.0);
+            self.buckets.remove(block.0);
         }
     }
 
@@ -200,7 +202,7 @@ impl Victims {
         entry.valid -= 1;
         let (valid, full) = (entry.valid, entry.state == State::Full);
         match self.policy {
-            GcPolicy::Greedy if full => self.to_bucket(block, valid),
+            GcPolicy::Greedy if full => self.file(block, valid),
             GcPolicy::CostBenefit => self.stamps[block.index()] = clock,
             _ => {}
         }
@@ -212,24 +214,25 @@ impl Victims {
         entry.state = State::Full;
         let valid = entry.valid;
         if self.policy == GcPolicy::Greedy && valid < self.pages_per_block {
-            self.to_bucket(block, valid);
+            self.file(block, valid);
         }
     }
 
     #[inline]
-    fn to_bucket(&mut self, block: Pbn, valid: u32) {
+    fn file(&mut self, block: Pbn, valid: u32) {
         let die = self.blocks[block.index()].die;
-        self.lists
-            .move_to_back((die * self.pages_per_block + valid) as usize, block.0);
-        let emptiest = &mut self.emptiest[die as usize];
-        *emptiest = (*emptiest).min(valid);
+        self.buckets.file(die, valid, block.0);
     }
 
     /// A block has been erased.
     pub fn erased(&mut self, block: Pbn) {
         let entry = &mut self.blocks[block.index()];
         (entry.valid, entry.state) = (0, State::Open);
-        self.lists.remove(block.0);
+        if self.policy == GcPolicy::Greedy {
+            self.buckets.remove(block.0);
+        } else {
+            self.lists.remove(block.0);
+        }
         if self.second.has_things() {
             self.second.remove(block.0);
         }
@@ -247,18 +250,8 @@ impl Victims {
     }
 
     fn greedy(&mut self, die: u32) -> Option<u32> {
-        let first = die * self.pages_per_block;
-        let mut valid = self.emptiest[die as usize];
-        while valid < self.pages_per_block && self.lists.is_empty((first + valid) as usize) {
-            valid += 1;
-        }
-        self.emptiest[die as usize] = valid;
-        if valid == self.pages_per_block {
-            return None;
-        }
-        self.lists
-            .iter((first + valid) as usize)
-            .min_by_key(|&b| self.blocks[b as usize].alloc_no)
+        let blocks = &self.blocks;
+        self.buckets.first(die, |b| blocks[b as usize].alloc_no)
     }
 
     /// Candidates of a die in the order of their allocation (not kept for greedy).

@@ -82,11 +82,6 @@ impl LogTable {
         self.rows.len() as u32
     }
 
-    /// Whether there is no log block at all.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
     /// A row.
     #[inline(always)]
     pub fn row(&self, row: u32) -> Row {
@@ -236,13 +231,10 @@ impl LogTable {
         let Row { offset, stamp, .. } = self.row(row);
         let association = self.association(row);
         // The tournament takes the largest key, the rules want the smallest of all three.
-        let key = |offset: u32, rest: u128| !(u128::from(offset) << 96 | rest << 64 | u128::from(stamp));
+        let key =
+            |offset: u32, rest: u128| !(u128::from(offset) << 96 | rest << 64 | u128::from(stamp));
         let is_open = offset < self.pages;
-        let open = if is_open {
-            key(offset, 0)
-        } else {
-            0
-        };
+        let open = if is_open { key(offset, 0) } else { 0 };
         self.open.set(row, open);
         let candidate = if is_open && association < self.most_logical_blocks {
             key(offset, u128::from(association))

@@ -1,5 +1,6 @@
 //! A page's place in few bits, and many of them packed into the spare bytes of one OOB.
 
+use crate::parts::bits::{BitWriter, bits_at};
 use crate::report::bits_for;
 
 /// Where a page of a logical block lies, relative to the blocks that its logical block has at present.
@@ -41,7 +42,7 @@ impl IndexFormat {
         }
     }
 
-    /// Bits of one index: at least 1, at most 65: callers keep both numbers below 2^32.
+    /// Bits of one index: at least 1, at most 33, because both numbers fit 16 bits.
     #[inline(always)]
     pub fn bits(self) -> u32 {
         1 + self.position_bits + self.offset_bits
@@ -63,22 +64,19 @@ impl IndexFormat {
         }
     }
 
-    /// Packs `indexes` into the first bytes, without a gap between them, lowest bits first.
+    /// Packs `indexes` into the first bytes.
     ///
     /// # Panics
     /// If the bytes are too few.
     pub fn pack(self, indexes: &[Index], bytes: &mut [u8]) {
-        for (i, index) in indexes.iter().enumerate() {
-            let value = u128::from(index.offset)
-                | u128::from(index.position) << self.offset_bits
-                | u128::from(index.log) << (self.offset_bits + self.position_bits);
-            let first = i * self.bits() as usize;
-            for bit in 0..self.bits() as usize {
-                let at = first + bit;
-                let one = (value >> bit & 1) as u8;
-                bytes[at / 8] = bytes[at / 8] & !(1 << (at % 8)) | one << (at % 8);
-            }
+        let mut packed = BitWriter::new(bytes);
+        for index in indexes {
+            let value = u64::from(index.offset)
+                | u64::from(index.position) << self.offset_bits
+                | u64::from(index.log) << (self.offset_bits + self.position_bits);
+            packed.put(value, self.bits());
         }
+        packed.finish();
     }
 
     /// Index number `i` of packed bytes.
@@ -86,13 +84,9 @@ impl IndexFormat {
     /// # Panics
     /// If the bytes are too few.
     pub fn unpack(self, bytes: &[u8], i: u32) -> Index {
-        let first = i as usize * self.bits() as usize;
-        let mut value = 0_u128;
-        for bit in 0..self.bits() as usize {
-            let at = first + bit;
-            value |= u128::from(bytes[at / 8] >> (at % 8) & 1) << bit;
-        }
-        let low = |bits: u32| (1_u128 << bits) - 1;
+        let width = self.bits();
+        let value = bits_at(bytes, u64::from(i) * u64::from(width), width);
+        let low = |bits: u32| (1_u64 << bits) - 1;
         Index {
             log: value >> (self.offset_bits + self.position_bits) & 1 == 1,
             position: (value >> self.offset_bits & low(self.position_bits)) as u32,

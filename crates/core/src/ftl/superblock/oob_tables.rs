@@ -25,6 +25,7 @@
 use crate::address::{Divisor, Pbn, Ppn};
 use crate::flash::Flash;
 use crate::geometry::{Geometry, Space};
+use crate::parts::bits::BitWriter;
 use crate::report::bits_for;
 
 /// Bytes of an OOB that the tables take.
@@ -151,14 +152,16 @@ impl OobTables {
         let first = (group - l * self.groups_per_block) * group_pages;
         let pages = first..(first + group_pages).min(self.geometry.pages_per_block);
         let pte = pages.map(|page| if page == o { to } else { newest[page as usize] });
-        let entries = pmd.chain(pte).map(|at| {
-            if at.is_none() {
+        let mut entries = BitWriter::new(bytes);
+        for at in pmd.chain(pte) {
+            let page = if at.is_none() {
                 0
             } else {
                 at.0 - self.base + 1
-            }
-        });
-        pack(bytes, self.width, entries);
+            };
+            entries.put(page.into(), self.width);
+        }
+        entries.finish();
     }
 
     /// Groups of a directory, inside a logical block.
@@ -193,7 +196,11 @@ impl OobTables {
             }
         }
     }
+}
 
+/// What the tests follow; the scheme itself keeps all places in memory.
+#[cfg(test)]
+impl OobTables {
     /// What the OOB of a PMD says: the page whose OOB has the PTEs of page `o`.
     pub fn read_pmd(&self, bytes: &[u8], o: u32) -> Ppn {
         let group = self.by_group_pages.div(o);
@@ -208,62 +215,21 @@ impl OobTables {
     }
 
     fn entry(&self, bytes: &[u8], index: u32) -> Ppn {
-        match unpack(bytes, self.width, index) {
+        match crate::parts::bits::bits_at(
+            bytes,
+            u64::from(index) * u64::from(self.width),
+            self.width,
+        ) {
             0 => Ppn::NONE,
-            page => Ppn(self.base + page - 1),
+            page => Ppn(self.base + page as u32 - 1),
         }
     }
-}
-
-/// Writes numbers of `width` bits one after the other, lowest bit first.
-fn pack(bytes: &mut [u8], width: u32, values: impl Iterator<Item = u32>) {
-    let (mut held, mut bits) = (0_u64, 0);
-    let mut bytes = bytes.iter_mut();
-    let mut put = |byte: u8| *bytes.next().expect("the entries fit the OOB") = byte;
-    for value in values {
-        held |= u64::from(value) << bits;
-        bits += width;
-        while bits >= 8 {
-            put(held as u8);
-            held >>= 8;
-            bits -= 8;
-        }
-    }
-    if bits > 0 {
-        put(held as u8);
-    }
-}
-
-/// The number at place `index`.
-fn unpack(bytes: &[u8], width: u32, index: u32) -> u32 {
-    let first = index * width;
-    let mut window = [0; 8];
-    let from = &bytes[(first / 8) as usize..];
-    let len = from.len().min(8);
-    window[..len].copy_from_slice(&from[..len]);
-    let value = u64::from_le_bytes(window) >> (first % 8);
-    (value & ((1 << width) - 1)) as u32
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::geometry::ProgramOrder;
-
-    #[test]
-    fn packed_numbers_come_back() {
-        let mut rng = crate::rng::SplitMix64::new(9);
-        for width in 1..=32 {
-            let count = 8 * OOB_BYTES as u32 / width;
-            let mask = u32::MAX >> (32 - width);
-            let values: Vec<u32> = (0..count).map(|_| rng.next() as u32 & mask).collect();
-            let mut bytes = [0; OOB_BYTES];
-            pack(&mut bytes, width, values.iter().copied());
-            for (i, &value) in values.iter().enumerate() {
-                assert_eq!(unpack(&bytes, width, i as u32), value, "{width} bits, {i}");
-            }
-        }
-    }
 
     /// One directory covers a block of the papers' devices, so the PGD has one entry a block.
     #[test]

@@ -7,18 +7,11 @@
 
 use crate::flash::Flash;
 use crate::geometry::Geometry;
+use crate::parts::buckets::Buckets;
 use crate::parts::degrees::Degrees;
+use crate::parts::heat::Heat;
 use crate::parts::hybrid::{Hybrid, Log, Loss, Watch};
 use crate::parts::lists::Lists;
-
-/// A partition of the random log buffer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Heat {
-    /// Pages written again soon.
-    Hot = 0,
-    /// All others.
-    Cold = 1,
-}
 
 /// The rule that chose a victim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,8 +45,6 @@ impl Rule {
 const TOUCHED: usize = 0;
 /// Closed hot blocks without a valid page.
 const DEAD: usize = 1;
-/// Closed cold blocks of degree 0; those of degree `n` follow `n` lists on.
-const COLD: usize = 2;
 
 #[derive(Clone, Copy, Debug)]
 struct Block {
@@ -95,9 +86,10 @@ pub struct Partitions {
     sizes: [Size; 2],
     /// Of the cold blocks: no rule asks for that of a hot one.
     degrees: Degrees,
-    order: Lists,
-    /// No closed cold block has a degree below this.
-    lowest: u32,
+    /// Hot blocks by what became of them.
+    hot: Lists,
+    /// Closed cold blocks by degree.
+    cold: Buckets,
 }
 
 impl Default for Partitions {
@@ -117,15 +109,15 @@ impl Partitions {
             next_alloc: 0,
             sizes: [Size::default(); 2],
             degrees: Degrees::new(logs, pages_per_block, logical_blocks),
-            order: Lists::new(logs as usize, COLD + pages_per_block as usize + 1),
-            lowest: pages_per_block,
+            hot: Lists::new(logs as usize, 2),
+            cold: Buckets::new(logs, 1, pages_per_block + 1),
         }
     }
 
     /// Memory of the tables in bytes, for one device.
     pub fn ram_bytes(geometry: &Geometry, log_blocks: u32) -> u64 {
         let (logs, pages) = (u64::from(log_blocks), u64::from(geometry.pages_per_block));
-        let block = std::mem::size_of::<Block>() as u64 + 12;
+        let block = std::mem::size_of::<Block>() as u64 + 24;
         let lists = 12 * u64::from(geometry.dies) * (pages + 3);
         let degrees = Degrees::ram_bytes(logs, pages, geometry.logical_blocks().into());
         block * logs + 8 * logs * pages + lists + degrees
@@ -156,7 +148,7 @@ impl Partitions {
 
     /// Closed hot blocks without a valid page.
     pub fn dead_hot(&self) -> u32 {
-        self.order.len(DEAD)
+        self.hot.len(DEAD)
     }
 
     /// Valid pages of a partition over all its pages, in thousandths; 0 without a block.
@@ -204,7 +196,7 @@ impl Partitions {
         size.blocks += 1;
         size.open = Some(log);
         if heat == Heat::Hot {
-            self.order.push_back(TOUCHED, log.0);
+            self.hot.push_back(TOUCHED, log.0);
         }
     }
 
@@ -218,7 +210,7 @@ impl Partitions {
         block.update_time = self.writes;
         let heat = block.heat.expect("a block of the buffer");
         if heat == Heat::Hot {
-            self.order.move_to_back(TOUCHED, log.0);
+            self.hot.move_to_back(TOUCHED, log.0);
         }
         let size = &mut self.sizes[heat as usize];
         size.programmed += 1;
@@ -236,8 +228,7 @@ impl Partitions {
     #[inline]
     fn file_cold(&mut self, log: Log) {
         let degree = self.degrees.of(log);
-        self.order.move_to_back(COLD + degree as usize, log.0);
-        self.lowest = self.lowest.min(degree);
+        self.cold.file(0, degree, log.0);
     }
 
     /// The block to reclaim for a partition that has no open block while the whole buffer is in use.
@@ -245,8 +236,8 @@ impl Partitions {
     /// # Panics
     /// If no block is closed; of two or more at most one is open then.
     pub fn victim(&mut self, asking: Heat, hot_target: u32, age_threshold: u64) -> (Log, Rule) {
-        if !self.order.is_empty(DEAD) {
-            return (self.oldest(DEAD), Rule::DeadHot);
+        if let Some(dead) = self.oldest_dead() {
+            return (dead, Rule::DeadHot);
         }
         let hot = self.least_recently_touched();
         if let Some(hot) = hot {
@@ -267,10 +258,10 @@ impl Partitions {
         self.blocks[log as usize].alloc_no
     }
 
-    /// Of a list that is not empty the block allocated first.
-    fn oldest(&self, list: usize) -> Log {
-        let oldest = self.order.iter(list).min_by_key(|&b| self.alloc_no(b));
-        Log(oldest.expect("the list is not empty"))
+    /// Of the dead hot blocks the one allocated first.
+    fn oldest_dead(&self) -> Option<Log> {
+        let oldest = self.hot.iter(DEAD).min_by_key(|&b| self.alloc_no(b));
+        oldest.map(Log)
     }
 
     /// The closed hot block with the lowest update time, of equal ones the oldest. Asked only while none is
@@ -278,7 +269,7 @@ impl Partitions {
     fn least_recently_touched(&self) -> Option<Log> {
         let closed = |&b: &u32| self.blocks[b as usize].closed;
         let time = |b: u32| self.blocks[b as usize].update_time;
-        let mut closed = self.order.iter(TOUCHED).filter(closed).peekable();
+        let mut closed = self.hot.iter(TOUCHED).filter(closed).peekable();
         let lowest = time(*closed.peek()?);
         closed
             .take_while(|&b| time(b) == lowest)
@@ -288,16 +279,9 @@ impl Partitions {
 
     /// The closed cold block with the lowest degree, of equal ones the oldest.
     fn cheapest_cold(&mut self) -> Option<Log> {
-        let mut degree = self.lowest;
-        while self.order.is_empty(COLD + degree as usize) {
-            if degree == self.pages_per_block {
-                self.lowest = degree;
-                return None;
-            }
-            degree += 1;
-        }
-        self.lowest = degree;
-        Some(self.oldest(COLD + degree as usize))
+        let blocks = &self.blocks;
+        let cheapest = self.cold.first(0, |b| blocks[b as usize].alloc_no);
+        cheapest.map(Log)
     }
 
     /// Checks everything against the tables of the hybrid.
@@ -339,7 +323,7 @@ impl Partitions {
             }
         }
         let times = |list| {
-            self.order
+            self.hot
                 .iter(list)
                 .map(|b| self.blocks[b as usize].update_time)
         };
@@ -368,13 +352,13 @@ impl Partitions {
             let text = format!("random log {}: degree {degree} of {}", log.0, of.len());
             return Err(text);
         }
-        let list = match (heat, block.closed) {
-            (Heat::Hot, true) if block.valid == 0 => Some(DEAD),
-            (Heat::Hot, _) => Some(TOUCHED),
-            (Heat::Cold, true) => Some(COLD + degree as usize),
-            (Heat::Cold, false) => None,
+        let lists = match (heat, block.closed) {
+            (Heat::Hot, true) if block.valid == 0 => (Some(DEAD), None),
+            (Heat::Hot, _) => (Some(TOUCHED), None),
+            (Heat::Cold, true) => (None, Some((0, degree))),
+            (Heat::Cold, false) => (None, None),
         };
-        if self.order.list_of(log.0) != list {
+        if (self.hot.list_of(log.0), self.cold.bucket_of(log.0)) != lists {
             return Err(format!("random log {} is in the wrong list", log.0));
         }
         Ok(())
@@ -408,8 +392,8 @@ impl Watch for Partitions {
         }
         let (closed, dead) = (block.closed, block.valid == 0);
         match heat {
-            Heat::Hot if closed && dead => self.order.move_to_back(DEAD, log.0),
-            Heat::Hot if touched => self.order.move_to_back(TOUCHED, log.0),
+            Heat::Hot if closed && dead => self.hot.move_to_back(DEAD, log.0),
+            Heat::Hot if touched => self.hot.move_to_back(TOUCHED, log.0),
             Heat::Hot => {}
             Heat::Cold => {
                 let before = self.degrees.of(log);
@@ -431,7 +415,8 @@ impl Watch for Partitions {
         let size = &mut self.sizes[heat as usize];
         size.blocks -= 1;
         size.programmed -= u64::from(self.pages_per_block);
-        self.order.remove(log.0);
+        self.hot.remove(log.0);
+        self.cold.remove(log.0);
         self.blocks[log.index()] = OUTSIDE;
     }
 }
