@@ -18,7 +18,11 @@ const LOG_BLOCKS: u32 = 64;
 
 fn config(scheme: &Scheme) -> RunConfig {
     let part = part("mt29f16g08").expect("a preset").clone();
-    let has_log_blocks = scheme.info.options.iter().any(|option| option.key == "log_blocks");
+    let has_log_blocks = scheme
+        .info
+        .options
+        .iter()
+        .any(|option| option.key == "log_blocks");
     RunConfig {
         device: Device {
             channels: DIES,
@@ -60,8 +64,18 @@ fn work(requests: u64) -> Vec<Request> {
                 }
                 _ => rng.below(pages - 8),
             };
-            let op = if rng.below(5) == 0 { Op::Read } else { Op::Write };
-            Request { arrival_ns: i * 10_000_000, op, volume: 0, offset: first * 4096, bytes: n * 4096 }
+            let op = if rng.below(5) == 0 {
+                Op::Read
+            } else {
+                Op::Write
+            };
+            Request {
+                arrival_ns: i * 10_000_000,
+                op,
+                volume: 0,
+                offset: first * 4096,
+                bytes: n * 4096,
+            }
         })
         .collect()
 }
@@ -78,7 +92,10 @@ fn operations(record: &serde_json::Value) -> f64 {
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     let at = args.iter().position(|a| a == "--rounds");
-    let rounds: usize = at.and_then(|i| args.get(i + 1)).and_then(|v| v.parse().ok()).unwrap_or(3);
+    let rounds: usize = at
+        .and_then(|i| args.get(i + 1))
+        .and_then(|v| v.parse().ok())
+        .unwrap_or(3);
     let schemes = schemes();
     let requests = work(40_000);
     let mut rates: Vec<Vec<f64>> = vec![Vec::new(); schemes.len()];
@@ -99,14 +116,33 @@ fn main() {
             }
         }
     }
-    let fast = schemes.iter().position(|s| s.info.key == "fast").expect("fast is registered");
-    println!("{} requests on 4 dies of {LOGICAL_BLOCKS} logical and {LOG_BLOCKS} log blocks, {rounds} rounds", requests.len());
-    println!("{:<12} {:>16} {:>20} {:>9}", "", "flash operations", "operations/s (median)", "to fast");
+    let fast = schemes
+        .iter()
+        .position(|s| s.info.key == "fast")
+        .expect("fast is registered");
+    println!(
+        "{} requests on 4 dies of {LOGICAL_BLOCKS} logical and {LOG_BLOCKS} log blocks, {rounds} rounds",
+        requests.len()
+    );
+    println!(
+        "{:<12} {:>16} {:>20} {:>9}",
+        "", "flash operations", "operations/s (median)", "to fast"
+    );
     for (i, scheme) in schemes.iter().enumerate() {
-        let mut ratios: Vec<f64> = rates[i].iter().zip(&rates[fast]).map(|(a, b)| a / b).collect();
+        let mut ratios: Vec<f64> = rates[i]
+            .iter()
+            .zip(&rates[fast])
+            .map(|(a, b)| a / b)
+            .collect();
         ratios.sort_by(f64::total_cmp);
         rates[i].sort_by(f64::total_cmp);
         let rate = rates[i][rounds / 2];
-        println!("{:<12} {:>16.0} {:>18.1} M {:>9.2}", scheme.info.key, done[i], rate / 1e6, ratios[rounds / 2]);
+        println!(
+            "{:<12} {:>16.0} {:>18.1} M {:>9.2}",
+            scheme.info.key,
+            done[i],
+            rate / 1e6,
+            ratios[rounds / 2]
+        );
     }
 }

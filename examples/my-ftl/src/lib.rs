@@ -39,7 +39,10 @@ pub struct Ring {
 
 impl Ring {
     fn block(&self, index: u32) -> Pbn {
-        self.space.geometry.pbn(self.space.first_die, index % self.space.geometry.blocks_per_die)
+        self.space.geometry.pbn(
+            self.space.first_die,
+            index % self.space.geometry.blocks_per_die,
+        )
     }
 
     /// Index of a physical page in this die's tables.
@@ -64,7 +67,12 @@ impl Ring {
         self.page_at[local] = lpn;
     }
 
-    fn write_page<F: Flash>(&mut self, flash: &mut F, slot: Slot, lpn: Lpn) -> Result<(), F::Error> {
+    fn write_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        slot: Slot,
+        lpn: Lpn,
+    ) -> Result<(), F::Error> {
         while self.erased < 2 {
             self.collect_tail(flash)?;
         }
@@ -111,7 +119,12 @@ impl Ftl for Ring {
         vec![Table::sram("page map", pages, bits_for(pages))]
     }
 
-    fn format<F: Flash>(space: &Space, _: &NoOptions, start: Start, flash: &mut F) -> Result<Self, Refusal> {
+    fn format<F: Flash>(
+        space: &Space,
+        _: &NoOptions,
+        start: Start,
+        flash: &mut F,
+    ) -> Result<Self, Refusal> {
         let logical = space.logical_blocks();
         space.need_blocks(&[("data blocks", logical), ("reserve", RESERVE)])?;
         let pages = space.geometry.pages_per_block;
@@ -126,7 +139,9 @@ impl Ftl for Ring {
         if start == Start::Full {
             for index in 0..logical {
                 let block = ring.block(index);
-                flash.preload(block, pages, Role::Data, &mut |o| space.device_lpn(Lpn(index * pages + o)));
+                flash.preload(block, pages, Role::Data, &mut |o| {
+                    space.device_lpn(Lpn(index * pages + o))
+                });
                 for o in 0..pages {
                     ring.now_at(Lpn(index * pages + o), space.geometry.ppn(block, o));
                 }
@@ -138,7 +153,8 @@ impl Ftl for Ring {
     }
 
     fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        run.iter().try_for_each(|(lpn, slot)| self.write_page(flash, slot, lpn))
+        run.iter()
+            .try_for_each(|(lpn, slot)| self.write_page(flash, slot, lpn))
     }
 
     fn read<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
@@ -154,7 +170,8 @@ impl Ftl for Ring {
     }
 
     fn trim<F: Flash>(&mut self, _: &mut F, run: &Run) -> Result<(), F::Error> {
-        run.iter().for_each(|(lpn, _)| self.map[lpn.index()] = Ppn::NONE);
+        run.iter()
+            .for_each(|(lpn, _)| self.map[lpn.index()] = Ppn::NONE);
         Ok(())
     }
 
@@ -173,7 +190,9 @@ impl Ftl for Ring {
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
-        let live: Vec<usize> = (0..self.map.len()).filter(|&lpn| self.map[lpn].is_some()).collect();
+        let live: Vec<usize> = (0..self.map.len())
+            .filter(|&lpn| self.map[lpn].is_some())
+            .collect();
         for &lpn in &live {
             let at = self.map[lpn];
             if !flash.is_programmed(at) || self.page_at[self.local(at)] != Lpn(lpn as u32) {
