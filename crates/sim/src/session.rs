@@ -273,7 +273,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
                 });
             }
             _ => {
-                self.to_scheme(kind, number, arrival_ns, issue_ns, pages);
+                self.hand_over(kind, number, arrival_ns, issue_ns, pages);
             }
         }
         if self.config.host.queue_depth == 0 {
@@ -312,7 +312,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
                 self.measure(request, done);
             }
             kind => {
-                if let Some(done) = self.to_scheme(kind, number, arrival_ns, issue_ns, pages) {
+                if let Some(done) = self.hand_over(kind, number, arrival_ns, issue_ns, pages) {
                     if kind != Kind::Read {
                         self.flight.written_ns = self.flight.written_ns.max(done.end_ns);
                     }
@@ -376,7 +376,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         issue_ns
     }
 
-    fn to_scheme(
+    fn hand_over(
         &mut self,
         kind: Kind,
         number: u64,
