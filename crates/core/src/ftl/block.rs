@@ -145,7 +145,7 @@ impl Ftl for Block {
     type Options = NoOptions;
 
     fn ram_bytes(geometry: &Geometry, _options: &NoOptions) -> u64 {
-        4 * u64::from(geometry.blocks() + geometry.logical_blocks())
+        4 * (u64::from(geometry.blocks()) + u64::from(geometry.logical_blocks()))
             + u64::from(geometry.logical_pages) / 8
     }
 
@@ -252,5 +252,21 @@ impl Ftl for Block {
             ));
         }
         Ok(live)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::ProgramOrder;
+
+    #[test]
+    fn memory_of_the_largest_device_is_told() {
+        let (blocks, logical) = (u32::MAX - 1, u32::MAX - 296);
+        let order = ProgramOrder::Ascending;
+        let geometry = Geometry::new(1, blocks, 1, logical.into(), order).unwrap();
+        let (blocks, logical) = (u64::from(blocks), u64::from(logical));
+        let told = Block::ram_bytes(&geometry, &NoOptions {});
+        assert_eq!(told, 4 * (blocks + logical) + logical / 8);
     }
 }
