@@ -34,8 +34,8 @@ const DEFAULT: (u32, u32, u32) = (2, 4, 512);
 
 /// Runs the experiment.
 pub fn run(lab: &Lab) -> Result<Vec<Table>, String> {
-    let workload = lab.recorded()?;
-    let host = one_at_a_time();
+    let workload = lab.recorded("desktop")?;
+    let host = one_at_a_time(0);
     let mut base = device("k9g4g08u0a", 1, 1, 0, Mode::Flat);
     let pages = u64::from(base.part.pages_per_block);
     let data_blocks = workload.touched_pages(&host, base.part.page_bytes).div_ceil(pages).max(1);

@@ -11,11 +11,11 @@ const PART: &str = "slc_large_block";
 
 /// Runs the experiment.
 pub fn run(lab: &Lab) -> Result<Vec<Table>, String> {
-    let host = one_at_a_time();
+    let host = one_at_a_time(0);
     let mut device = device(PART, 1, 1, 0, Mode::Flat);
     device.program_order = ProgramOrder::Any;
     let (page_bytes, pages) = (device.part.page_bytes, device.part.pages_per_block);
-    let recorded = lab.recorded()?;
+    let recorded = lab.recorded("oltp-postgres")?;
     let workload = recorded.page_writes(page_bytes);
     let data_blocks = workload.touched_pages(&host, page_bytes).div_ceil(pages.into()).max(1) as u32;
     let log_blocks = (data_blocks * 3 / 100).max(8);

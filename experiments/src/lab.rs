@@ -39,12 +39,12 @@ impl Lab {
         Self { trace, schemes: schemes() }
     }
 
-    /// The trace asked for, or the bundled one.
+    /// The trace asked for, or this one of the bundled ones.
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn recorded(&self) -> Result<Workload, String> {
-        Workload::open(self.trace.as_deref().unwrap_or("desktop"))
+    pub fn recorded(&self, default: &str) -> Result<Workload, String> {
+        Workload::open(self.trace.as_deref().unwrap_or(default))
     }
 
     /// Makes all runs, as many at a time as there are cores; their records in the order of the jobs.
@@ -103,9 +103,16 @@ pub fn device(part_name: &str, dies: u32, data_blocks: u32, more_blocks: u32, mo
 }
 
 /// One request at a time, each as soon as the one before is complete; regions of the trace get places in the
-/// order of their first touch.
-pub fn one_at_a_time() -> Host {
-    Host { arrivals: Arrivals::Closed, queue_depth: 1, beyond: Beyond::Compact, ..Host::default() }
+/// order of their first touch. A region of a whole stripe (pages of a block times dies) keeps what lies inside
+/// one together; 0 takes 1 MiB.
+pub fn one_at_a_time(region_pages: u32) -> Host {
+    Host {
+        arrivals: Arrivals::Closed,
+        queue_depth: 1,
+        beyond: Beyond::Compact,
+        compact_region_pages: region_pages,
+        ..Host::default()
+    }
 }
 
 /// A run of a scheme with options in words.
