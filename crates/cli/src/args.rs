@@ -85,6 +85,9 @@ pub struct RunArgs {
     /// Trace, configuration, results
     #[command(flatten)]
     pub setup: Setup,
+    /// Write one row a request (times, work by kind) to this file: .parquet or .csv
+    #[arg(long, value_name = "FILE")]
+    pub requests_out: Option<std::path::PathBuf>,
 }
 
 /// Arguments of `compare`.

@@ -28,6 +28,8 @@ pub struct Fine {
     pub short_read_data_ns: u64,
     /// Copies that stayed inside the die.
     pub copybacks: u64,
+    /// Those of them that moved mapping information.
+    pub map_copybacks: u64,
 }
 
 /// Flash without content.
@@ -282,6 +284,7 @@ impl<C: Clock> Flash for SimFlash<C> {
         let from_block = self.ledger.geometry().block_of(from);
         if self.copyback && self.same_plane(from_block, to_block) {
             self.fine.copybacks += 1;
+            self.fine.map_copybacks += u64::from(cause == Cause::Map);
             let die = self.die_of(from_block);
             return Ok(self.issue(OpKind::CopyBack, die, after));
         }
@@ -312,6 +315,7 @@ impl<C: Clock> Flash for SimFlash<C> {
         let from_block = self.ledger.geometry().block_of(first);
         let inside = self.copyback && self.same_plane(from_block, to_block);
         self.fine.copybacks += u64::from(inside) * u64::from(pages);
+        self.fine.map_copybacks += u64::from(inside && cause == Cause::Map) * u64::from(pages);
         let die = self.die_of(from_block);
         debug_assert_eq!(
             die,

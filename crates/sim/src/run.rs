@@ -10,6 +10,7 @@ use crate::clock::{Clock, Closed, Events};
 use crate::config::{Recipe, RunConfig};
 use crate::conform::{VectorRequest, conform_scheme};
 use crate::host::BeyondEnd;
+use crate::requests::RequestRow;
 use crate::results::record;
 use crate::session::{Session, options_of};
 
@@ -148,10 +149,14 @@ pub enum Progress {
 /// Requests between two calls of the progress function.
 const PLAYED_EACH: u64 = 4096;
 
+/// Takes the rows of requests as they complete, in the order of the trace.
+pub type TakeRows<'a> = dyn FnMut(&[RequestRow]) -> Result<(), TraceError> + 'a;
+
 struct Job<'a> {
     config: &'a RunConfig,
     source: &'a mut dyn Source,
     progress: &'a mut dyn FnMut(Progress),
+    rows: Option<&'a mut TakeRows<'a>>,
 }
 
 /// A scheme ready to run: its description and the simulator compiled for it. A user's own scheme becomes one
@@ -190,6 +195,28 @@ impl Scheme {
             config,
             source,
             progress,
+            rows: None,
+        })
+    }
+
+    /// The same, and hands a row of every request after ageing to `rows`.
+    ///
+    /// # Errors
+    /// See [`RunError`]; what `rows` gives comes back as [`RunError::Trace`].
+    pub fn run_recording(
+        &self,
+        config: &RunConfig,
+        source: &mut dyn Source,
+        progress: &mut dyn FnMut(Progress),
+        rows: &mut TakeRows<'_>,
+    ) -> Result<Value, RunError> {
+        // A plain closure of this call's lifetime: what `rows` borrows may live longer.
+        let mut rows = |some: &[RequestRow]| rows(some);
+        (self.run)(Job {
+            config,
+            source,
+            progress,
+            rows: Some(&mut rows),
         })
     }
 
@@ -277,8 +304,12 @@ fn run_on<S: Ftl, C: Clock>(mut job: Job<'_>) -> Result<Value, RunError> {
         }
         session.reset_counters();
     }
+    if job.rows.is_some() {
+        session.record_requests();
+    }
     play(&mut session, &mut job)?;
     session.settle();
+    hand_over(&mut session, &mut job, 1)?;
     session.check_laws().map_err(RunError::Law)?;
     Ok(record(&session, &aged))
 }
@@ -295,9 +326,25 @@ fn play<S: Ftl, C: Clock>(session: &mut Session<S, C>, job: &mut Job<'_>) -> Res
         if played == PLAYED_EACH {
             (job.progress)(Progress::Played(played));
             played = 0;
+            hand_over(session, job, PLAYED_EACH as usize)?;
         }
     }
     (job.progress)(Progress::Played(played));
+    Ok(())
+}
+
+/// Hands over the rows that are complete, if they are at least `least`.
+fn hand_over<S: Ftl, C: Clock>(
+    session: &mut Session<S, C>,
+    job: &mut Job<'_>,
+    least: usize,
+) -> Result<(), TraceError> {
+    if let (Some(take), Some(rows)) = (&mut job.rows, session.request_rows())
+        && rows.len() >= least
+    {
+        take(rows)?;
+        rows.clear();
+    }
     Ok(())
 }
 

@@ -13,6 +13,7 @@ use crate::config::{Arrivals, PartialWrite, RunConfig};
 use crate::flash::SimFlash;
 use crate::host::{BeyondEnd, Kind, PageMapper, PageRequest, Part};
 use crate::metrics::{Measured, Metrics, Sample};
+use crate::requests::{Recorder, RequestRow};
 
 /// A request on its way.
 #[derive(Clone, Copy, Debug)]
@@ -53,9 +54,9 @@ impl Flight {
     }
 
     /// Passes writes and trims that are done, and finds the next flush that has nothing left to
-    /// wait for; then drops what is done from the front.
+    /// wait for, with its number; then drops what is done from the front.
     #[inline]
-    fn settle(&mut self) -> Option<InFlight> {
+    fn settle(&mut self) -> Option<(u64, InFlight)> {
         let mut flush = None;
         while let Some(request) = self
             .requests
@@ -69,7 +70,7 @@ impl Flight {
                 (Kind::Flush, None) => {
                     request.end_ns = Some(request.issue_ns.max(self.written_ns));
                     self.open -= 1;
-                    flush = Some(*request);
+                    flush = Some((self.written_below, *request));
                 }
                 _ => {}
             }
@@ -139,6 +140,8 @@ pub struct Session<S: Ftl, C: Clock> {
     at_once: bool,
     /// Logical pages that have content, one bit each: a partial write of any other needs no read.
     live: Vec<u64>,
+    /// Makes a row of each request, if that is asked for.
+    recorder: Option<Box<Recorder>>,
 }
 
 impl<S: Ftl, C: Clock> Session<S, C> {
@@ -171,7 +174,20 @@ impl<S: Ftl, C: Clock> Session<S, C> {
             real_time: config.host.speed == 1.0,
             at_once: C::EXACT_AT_ISSUE && config.host.queue_depth == 0,
             live: vec![if full { u64::MAX } else { 0 }; words],
+            recorder: None,
         })
+    }
+
+    /// From now on every request makes a row. To be called while nothing is under way.
+    pub fn record_requests(&mut self) {
+        let machine = self.config.device.machine();
+        self.recorder = Some(Box::new(Recorder::new(&machine, self.next)));
+    }
+
+    /// The rows of the requests completed so far, in the order of the trace, up to the first that is not
+    /// complete; the caller takes them out.
+    pub fn request_rows(&mut self) -> Option<&mut Vec<RequestRow>> {
+        self.recorder.as_mut().map(|recorder| recorder.rows())
     }
 
     /// The configuration.
@@ -251,6 +267,9 @@ impl<S: Ftl, C: Clock> Session<S, C> {
             arrival_ns
         };
         self.metrics.first_arrival_ns.get_or_insert(counted_from);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.issued(kind, counted_from, issue_ns, pages);
+        }
         let flying = InFlight {
             kind,
             arrival_ns: counted_from,
@@ -301,7 +320,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         match request.kind {
             Kind::Flush => {
                 let end_ns = issue_ns.max(self.flight.written_ns);
-                self.flushed(request, end_ns);
+                self.flushed(number, request, end_ns);
             }
             Kind::EmptyTrim => {
                 let done = Completion {
@@ -390,6 +409,9 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         {
             let Ok(()) = self.ftl.idle(&mut self.flash, idle_from, issue_ns);
         }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.begins(&self.flash.ledger.counters, &self.flash.fine);
+        }
         self.flash
             .begin_request(number, issue_ns, pages.partial, pages.data_ns);
         let count = u64::from(pages.pages);
@@ -418,6 +440,9 @@ impl<S: Ftl, C: Clock> Session<S, C> {
             if kind != Kind::Read {
                 self.mark_live(part, kind == Kind::Write);
             }
+        }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.worked(&self.flash.ledger.counters, &self.flash.fine);
         }
         self.flash.end_request(self.at_once)
     }
@@ -492,13 +517,16 @@ impl<S: Ftl, C: Clock> Session<S, C> {
     /// A flush is complete with the last of all earlier writes and trims; the scheme does not see it.
     #[inline]
     fn take_settled(&mut self) {
-        while let Some(flush) = self.flight.settle() {
+        while let Some((number, flush)) = self.flight.settle() {
             let end_ns = flush.end_ns.unwrap_or(flush.issue_ns);
-            self.flushed(flush, end_ns);
+            self.flushed(number, flush, end_ns);
         }
     }
 
-    fn flushed(&mut self, flush: InFlight, end_ns: u64) {
+    fn flushed(&mut self, number: u64, flush: InFlight, end_ns: u64) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.done(number, flush.issue_ns, end_ns);
+        }
         self.metrics
             .flushes
             .record(end_ns.saturating_sub(flush.arrival_ns));
@@ -507,6 +535,13 @@ impl<S: Ftl, C: Clock> Session<S, C> {
 
     #[inline]
     fn measure(&mut self, request: InFlight, completion: Completion) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.done(
+                completion.request,
+                completion.first_start_ns,
+                completion.end_ns,
+            );
+        }
         let response_ns = completion.end_ns.saturating_sub(request.arrival_ns);
         let metrics = &mut self.metrics;
         metrics.last_completion_ns = metrics.last_completion_ns.max(completion.end_ns);
@@ -568,6 +603,9 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         self.next = 0;
         self.last_issue_ns = 0;
         self.next_sample = 0;
+        if self.recorder.is_some() {
+            self.record_requests();
+        }
     }
 
     /// Checks the conservation laws.

@@ -1,5 +1,6 @@
 //! `floatgate run`: one scheme on one trace, read as it is played.
 
+use floatgate_sim::requests::RequestsFile;
 use floatgate_sim::run::{Progress, Scheme, Streamed};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -48,15 +49,33 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
     try_out(scheme, &config).map_err(|failure| study.problem(scheme, failure))?;
     let bar = progress_bar(about.counts.accepted);
     let choice = study.choice.clone();
+    let mut progress = |step| match step {
+        Progress::Ageing => bar.set_message("ages"),
+        Progress::Played(n) => bar.inc(n),
+    };
+    let mut rows = match &args.requests_out {
+        Some(path) => Some(RequestsFile::create(path)?),
+        None => None,
+    };
     let record = guarded(|| {
         let mut source = Streamed::new(move || choice.open())?;
-        scheme.run(&config, &mut source, &mut |step| match step {
-            Progress::Ageing => bar.set_message("ages"),
-            Progress::Played(n) => bar.inc(n),
-        })
+        match &mut rows {
+            None => scheme.run(&config, &mut source, &mut progress),
+            Some(file) => scheme.run_recording(&config, &mut source, &mut progress, &mut |rows| {
+                file.write(rows)
+            }),
+        }
     });
     bar.finish_and_clear();
     let record = record.map_err(|failure| study.problem(scheme, failure))?;
+    if let (Some(file), Some(path)) = (rows, &args.requests_out) {
+        let written = file.finish()?;
+        output::tell(&format!(
+            "Requests: {} rows in {}",
+            written.rows,
+            path.display()
+        ));
+    }
     let notes = notes::of(&[&record], &study.plan, scan.span_s(&study.plan));
     let text = text::of(&record);
     let document = document(&about, &study.plan, vec![record], &notes);
