@@ -136,7 +136,7 @@ pub fn run(lab: &Lab) -> Result<Vec<Table>, String> {
     last.remark(format!(
         "generator tpcc, space {SPACE} pages, {WRITES} write requests as single pages, played once before it counts; 25/200/1500 us; the paper: TPC-C on 8 GB, 16 times the space"
     ));
-    last.remark("the isolation area costs a little here (each cold page is copied once more, a log block less), where the paper's means are 0 to 3 % lower with it; the deviations have the paper's order");
+    last.remark("the isolation area costs a little here (each cold page is copied once more, a log block less), where the paper's means are 0 to 3 % lower with it; the deviations of the three have the paper's order");
     last.remark("page mapping's means are 4 to 21 % above the paper's, its deviations 2 to 4 times as large: ours collects until it has a whole erased block, several victims in a row; the paper's fit one victim at a time");
     Ok(tables)
 }

@@ -241,8 +241,8 @@ fn logs_table(cases: &[Case<'_>]) -> Table {
             table.row(row);
         }
     }
-    table.remark("desktop: what LAST++ copies it copies in full merges of a single logical block, some 120 pages each: large writes that begin in the middle of a segment open sequential log blocks \
-         which can be neither switched nor completed; with the whole log left to random writes (last table) it copies twice as much");
+    table.remark("desktop: what LAST++ copies it copies in full merges of a single logical block, some 120 pages each; likely large writes that begin inside a segment, whose sequential log blocks \
+         can be neither switched nor completed. With the whole log left to random writes (last table) it copies twice as much");
     table.remark("dead %: of the victims merged fully or dead, those without a valid page; LAST++'s counts have its sequential log blocks with gaps in them as well, the paper's 70 % is of random log blocks");
     table
 }
