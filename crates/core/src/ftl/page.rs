@@ -143,3 +143,45 @@ mod tests {
         assert_eq!(accesses(&bench), 0.0);
     }
 }
+
+#[cfg(test)]
+mod worked_example {
+    use super::*;
+    use crate::ProgramOrder;
+    use crate::suite::{Bench, Case};
+
+    /// Host programs, gc programs, erases, host reads.
+    #[test]
+    fn worked_example() {
+        let mut bench = Bench::<Page>::new(&Case::small(1, 5, 4, 2)).unwrap();
+        for (step, expected) in [
+            ("W 0 2", [2, 0, 0, 0]),
+            ("W 4 2", [4, 0, 0, 0]),
+            ("W 0 1", [5, 0, 0, 0]),
+            ("W 1 1", [6, 0, 0, 0]),
+            ("W 6 1", [7, 0, 0, 0]),
+            ("R 4 1", [7, 0, 0, 1]),
+            ("W 0 1", [8, 0, 0, 1]),
+            ("T 7 1", [8, 0, 0, 1]),
+            ("R 7 1", [8, 0, 0, 1]),
+            ("W 2 1", [9, 0, 1, 1]),
+            ("W 5 1", [10, 0, 1, 1]),
+            ("W 0 4", [14, 2, 3, 1]),
+        ] {
+            let c = bench.play(step).counters();
+            let got = [c.programs.host, c.programs.gc, c.erases.gc, c.reads.host];
+            assert_eq!(got, expected, "{step}");
+        }
+    }
+
+    /// LAST++ Table II: 208 MB for 256 GB of 4 KB pages.
+    #[test]
+    fn memory_of_the_papers_device() {
+        let geometry = Geometry::new(8, 70_000, 128, 1 << 26, ProgramOrder::Ascending).unwrap();
+        let bits: u64 = Page::tables(&geometry, &PageOptions::default())
+            .iter()
+            .map(Table::bits)
+            .sum();
+        assert_eq!(bits / 8, 208 << 20);
+    }
+}
