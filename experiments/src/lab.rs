@@ -4,10 +4,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use floatgate_core::Start;
 use floatgate_core::options::Value as OptionValue;
-use floatgate_core::{ProgramOrder, Start};
 use floatgate_sim::clock::Mode;
-use floatgate_sim::config::{Arrivals, Beyond, Device, EnergyBasis, Host, Recipe, RunConfig};
+use floatgate_sim::config::{Arrivals, Beyond, Device, Host, Recipe, RunConfig};
 use floatgate_sim::part::part;
 use floatgate_sim::run::{Decoded, Scheme, find, schemes};
 use floatgate_trace::Request;
@@ -110,18 +110,10 @@ pub fn device(
     let part = part(part_name)
         .unwrap_or_else(|| panic!("part {part_name} is a preset"))
         .clone();
+    let logical_pages = u64::from(data_blocks) * u64::from(dies) * u64::from(part.pages_per_block);
     Device {
-        channels: dies,
-        dies,
-        blocks: data_blocks + more_blocks,
-        logical_pages: u64::from(data_blocks) * u64::from(dies) * u64::from(part.pages_per_block),
-        program_order: ProgramOrder::Ascending,
         mode,
-        copyback: false,
-        pcm_read_ns: 115,
-        pcm_write_ns: 90_000,
-        energy_basis: EnergyBasis::default(),
-        part,
+        ..Device::one_die_a_channel(part, dies, data_blocks + more_blocks, logical_pages)
     }
 }
 

@@ -3,11 +3,10 @@
 
 use std::time::Instant;
 
+use floatgate_core::Start;
 use floatgate_core::options::Value;
 use floatgate_core::rng::SplitMix64;
-use floatgate_core::{ProgramOrder, Start};
-use floatgate_sim::clock::Mode;
-use floatgate_sim::config::{Device, EnergyBasis, Host, RunConfig};
+use floatgate_sim::config::{Device, Host, RunConfig};
 use floatgate_sim::part::part;
 use floatgate_sim::run::{Decoded, Scheme, schemes};
 use floatgate_trace::{Op, Request};
@@ -23,20 +22,14 @@ fn config(scheme: &Scheme) -> RunConfig {
         .options
         .iter()
         .any(|option| option.key == "log_blocks");
+    let logical_pages = u64::from(LOGICAL_BLOCKS) * u64::from(part.pages_per_block);
     RunConfig {
-        device: Device {
-            channels: DIES,
-            dies: DIES,
-            blocks: LOGICAL_BLOCKS / DIES + LOG_BLOCKS / DIES + 12,
-            logical_pages: u64::from(LOGICAL_BLOCKS) * u64::from(part.pages_per_block),
+        device: Device::one_die_a_channel(
             part,
-            program_order: ProgramOrder::Ascending,
-            mode: Mode::Onfi,
-            copyback: false,
-            pcm_read_ns: 115,
-            pcm_write_ns: 90_000,
-            energy_basis: EnergyBasis::default(),
-        },
+            DIES,
+            LOGICAL_BLOCKS / DIES + LOG_BLOCKS / DIES + 12,
+            logical_pages,
+        ),
         start: Start::Full,
         ageing: Vec::new(),
         host: Host::default(),

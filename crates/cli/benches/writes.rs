@@ -10,9 +10,9 @@ use floatgate_core::corner::large_table;
 use floatgate_core::ftl::{fast::Fast, page::Page};
 use floatgate_core::options::Value;
 use floatgate_core::rng::SplitMix64;
-use floatgate_core::{Ftl, Lpn, ProgramOrder, Start, Striped};
-use floatgate_sim::clock::{Clock, Closed, Events, Mode};
-use floatgate_sim::config::{Arrivals, Device, EnergyBasis, Host, RunConfig};
+use floatgate_core::{Ftl, Lpn, Start, Striped};
+use floatgate_sim::clock::{Clock, Closed, Events};
+use floatgate_sim::config::{Arrivals, Device, Host, RunConfig};
 use floatgate_sim::host::Kind;
 use floatgate_sim::part::part;
 use floatgate_sim::session::Session;
@@ -151,17 +151,13 @@ fn config(
     part.pages_per_block = PAGES_PER_BLOCK;
     RunConfig {
         device: Device {
-            part,
             channels,
-            dies,
-            blocks: blocks / dies,
-            logical_pages: u64::from(logical_blocks / dies * dies) * u64::from(PAGES_PER_BLOCK),
-            program_order: ProgramOrder::Ascending,
-            mode: Mode::Onfi,
-            copyback: false,
-            pcm_read_ns: 115,
-            pcm_write_ns: 90_000,
-            energy_basis: EnergyBasis::default(),
+            ..Device::one_die_a_channel(
+                part,
+                dies,
+                blocks / dies,
+                u64::from(logical_blocks / dies * dies) * u64::from(PAGES_PER_BLOCK),
+            )
         },
         start: Start::Full,
         ageing: Vec::new(),
@@ -229,7 +225,8 @@ impl<S: Ftl, C: Clock> Subject for SessionSubject<S, C> {
     fn writes(&mut self, n: u64) -> u64 {
         let pages = u64::from(self.session.geometry().logical_pages);
         let before = self.session.flash.ledger.counters;
-        // As a run over a decoded trace does: requests are known a little ahead.
+        // Requests are known a little ahead here, so their map entries are asked for ahead. (A run over a trace does
+        // not do so yet.)
         const AHEAD: usize = 16;
         let mut ring = [Lpn(0); AHEAD];
         for i in 0..n as usize + AHEAD {

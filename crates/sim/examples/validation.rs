@@ -5,10 +5,10 @@
 use floatgate_core::ftl::{bast::Bast, block::Block, fast::Fast, page::Page};
 use floatgate_core::options::Value;
 use floatgate_core::rng::SplitMix64;
-use floatgate_core::{Ftl, Lpn, ProgramOrder, Start, Striped};
+use floatgate_core::{Ftl, Lpn, Start, Striped};
 use floatgate_sim::analytic;
 use floatgate_sim::clock::{Closed, Mode};
-use floatgate_sim::config::{Device, EnergyBasis, Host, RunConfig};
+use floatgate_sim::config::{Device, Host, RunConfig};
 use floatgate_sim::host::Kind;
 use floatgate_sim::part::part;
 use floatgate_sim::session::Session;
@@ -21,17 +21,8 @@ fn config((blocks, logical, pages): Shape, options: &[(&str, &str)]) -> RunConfi
     part.pages_per_block = pages;
     RunConfig {
         device: Device {
-            part,
-            channels: 1,
-            dies: 1,
-            blocks,
-            logical_pages: u64::from(logical) * u64::from(pages),
-            program_order: ProgramOrder::Ascending,
             mode: Mode::Flat,
-            copyback: false,
-            pcm_read_ns: 115,
-            pcm_write_ns: 90_000,
-            energy_basis: EnergyBasis::default(),
+            ..Device::one_die_a_channel(part, 1, blocks, u64::from(logical) * u64::from(pages))
         },
         start: Start::Full,
         ageing: Vec::new(),

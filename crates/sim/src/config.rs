@@ -35,6 +35,24 @@ pub struct Device {
 }
 
 impl Device {
+    /// A device of that part with one die a channel and everything else at its default: ascending program order,
+    /// ONFI timing, no copy-back, HAT's phase-change memory.
+    pub fn one_die_a_channel(part: Part, dies: u32, blocks: u32, logical_pages: u64) -> Self {
+        Self {
+            part,
+            channels: dies,
+            dies,
+            blocks,
+            logical_pages,
+            program_order: ProgramOrder::Ascending,
+            mode: Mode::Onfi,
+            copyback: false,
+            pcm_read_ns: 115,
+            pcm_write_ns: 90_000,
+            energy_basis: EnergyBasis::default(),
+        }
+    }
+
     /// The checked geometry.
     ///
     /// # Errors

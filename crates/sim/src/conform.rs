@@ -6,7 +6,7 @@ use floatgate_core::{Ftl, Lpn, ProgramOrder, Refusal, Start};
 use serde_json::Value;
 
 use crate::clock::{Closed, Mode, list};
-use crate::config::{Device, EnergyBasis, Host, RunConfig};
+use crate::config::{Device, Host, RunConfig};
 use crate::host::Kind;
 use crate::part::part;
 use crate::results::counters_json;
@@ -146,17 +146,14 @@ pub fn config_of(vector: &Value) -> Result<RunConfig, Refusal> {
     let mut base = part("ssdsim").expect("a preset").clone();
     base.pages_per_block = small("pages")?;
     let device = Device {
-        part: base,
-        channels: small("dies")?,
-        dies: small("dies")?,
-        blocks: small("blocks")?,
-        logical_pages: number("logical_pages")?,
         program_order: order,
         mode: Mode::Flat,
-        copyback: false,
-        pcm_read_ns: 115,
-        pcm_write_ns: 90_000,
-        energy_basis: EnergyBasis::default(),
+        ..Device::one_die_a_channel(
+            base,
+            small("dies")?,
+            small("blocks")?,
+            number("logical_pages")?,
+        )
     };
     let mut options = Vec::new();
     for (key, value) in config

@@ -129,22 +129,12 @@ pub fn energy(
 mod tests {
     use super::*;
     use crate::part::part;
-    use floatgate_core::ProgramOrder;
     use floatgate_core::report::ByCause;
 
     fn device(mode: Mode) -> Device {
         Device {
-            part: part("ssdsim").unwrap().clone(),
-            channels: 1,
-            dies: 1,
-            blocks: 16,
-            logical_pages: 512,
-            program_order: ProgramOrder::Ascending,
             mode,
-            copyback: false,
-            pcm_read_ns: 115,
-            pcm_write_ns: 90_000,
-            energy_basis: EnergyBasis::default(),
+            ..Device::one_die_a_channel(part("ssdsim").unwrap().clone(), 1, 16, 512)
         }
     }
 

@@ -413,11 +413,11 @@ impl PageStore {
     }
 
     /// Collects one block of a die: valid pages move to the append point, the block is erased.
-    fn collect<F: Flash>(
+    fn collect<F: Flash, M: Moves<F>>(
         &mut self,
         flash: &mut F,
         die: u32,
-        moves: &mut impl Moves<F>,
+        moves: &mut M,
     ) -> Result<(), F::Error> {
         let victim = moves.choose(self, die);
         if self.has_map_blocks && self.victims.is_second(victim) {
@@ -428,7 +428,7 @@ impl PageStore {
         let mut from = self.geometry.first_page(victim).0;
         let mut left = valid;
         while left > 0 {
-            if !Self::moves_in_runs::<F, _>(moves) {
+            if M::HEARS_OF_EACH {
                 let lpn = self.page_at[from as usize];
                 if self.map[lpn.index()] == Ppn(from) {
                     self.move_page(flash, die, lpn, Ppn(from), moves)?;
@@ -450,10 +450,6 @@ impl PageStore {
         self.victims
             .choose(die, self.clock)
             .expect("the reserve leaves a block with an invalid page")
-    }
-
-    fn moves_in_runs<F: Flash, M: Moves<F>>(_moves: &M) -> bool {
-        !M::HEARS_OF_EACH
     }
 
     /// Moves valid pages from `from` on, at most `most` and as many as the append point has room for, in one
