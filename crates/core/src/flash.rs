@@ -82,6 +82,10 @@ pub struct OobRead {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slot(pub u32);
 
+/// Bytes of every OOB that belong to the scheme on a flash that bears data. The logical page, the sequence
+/// number, role and tag lie beside them.
+pub const SCHEME_OOB_BYTES: usize = 64;
+
 /// NAND flash, simulated or real. See the module's text.
 ///
 /// Program rules (a page once an erase, ascending order where the cells want it) are enforced by every
@@ -107,6 +111,16 @@ pub trait Flash {
 
     /// Pages of a block programmed since its last erase (gaps not counted).
     fn programmed(&self, pbn: Pbn) -> u32;
+
+    /// Bytes of a page without its spare area.
+    fn page_bytes(&self) -> u32 {
+        4096
+    }
+
+    /// The sequence number that the next program will get; 0 where the flash bears no data.
+    fn next_sequence(&self) -> u64 {
+        0
+    }
 
     /// How often a block has been erased.
     fn erase_count(&self, pbn: Pbn) -> u32;
@@ -153,6 +167,32 @@ pub trait Flash {
         cause: Cause,
         after: Self::Token,
     ) -> Result<Self::Token, Self::Error>;
+
+    /// Copies pages of one block, in order, to consecutive pages of one block of the same die, the first of
+    /// them `to`. `oob_of` gives the OOB of the `i`-th. The same as as many [`Flash::copy`], for flashes that know
+    /// a shorter way.
+    ///
+    /// # Errors
+    /// As the flash has them.
+    fn copy_run(
+        &mut self,
+        from: &[Ppn],
+        to: Ppn,
+        oob_of: impl Fn(usize) -> Oob,
+        cause: Cause,
+        after: Self::Token,
+    ) -> Result<Self::Token, Self::Error> {
+        let mut done = after;
+        for (i, &page) in from.iter().enumerate() {
+            let after = if i == 0 {
+                after
+            } else {
+                Self::Token::default()
+            };
+            done = self.copy(page, Ppn(to.0 + i as u32), oob_of(i), cause, after)?;
+        }
+        Ok(done)
+    }
 
     /// Reads a page of mapping information; `take` gets its bytes if the flash bears data.
     ///
@@ -229,4 +269,22 @@ pub trait Flash {
     /// Makes the start state: the first `pages` pages of an erased block hold the logical pages that
     /// `lpn_of` names, without a count and without time.
     fn preload(&mut self, block: Pbn, pages: u32, role: Role, lpn_of: &mut dyn FnMut(u32) -> Lpn);
+
+    /// The same for mapping pages: `number_of` names each, `fill` writes its bytes if the flash bears data.
+    fn preload_map(
+        &mut self,
+        block: Pbn,
+        pages: u32,
+        number_of: &mut dyn FnMut(u32) -> Lpn,
+        fill: &mut dyn FnMut(u32, &mut [u8]),
+    ) {
+        let _ = fill;
+        self.preload(block, pages, Role::Map, number_of);
+    }
+
+    /// Scheme-owned bytes of the OOB of a page of the start state, after its [`Flash::preload`]; `fill` gets
+    /// zeroed bytes, and is called only where the flash bears data.
+    fn preload_oob_bytes(&mut self, at: Ppn, fill: impl FnOnce(&mut [u8])) {
+        let _ = (at, fill);
+    }
 }

@@ -3,12 +3,9 @@
 use std::sync::Arc;
 
 use crate::address::{Lpn, Pbn, Ppn};
-use crate::flash::{Cause, Flash, Oob, OobRead, Role, Slot};
+use crate::flash::{Cause, Flash, Oob, OobRead, Role, SCHEME_OOB_BYTES, Slot};
 use crate::geometry::Geometry;
 use crate::ledger::Ledger;
-
-/// Bytes of an OOB that belong to the scheme.
-const OOB_BYTES: usize = 64;
 
 #[derive(Clone, Debug)]
 struct Page {
@@ -37,9 +34,8 @@ pub struct RamFlash {
     last_oob: Option<Arc<[u8]>>,
 }
 
-fn zeroes() -> Arc<[u8]> {
-    Arc::new([0; OOB_BYTES])
-}
+/// The scheme's bytes of a page that got none.
+static ZEROES: [u8; SCHEME_OOB_BYTES] = [0; SCHEME_OOB_BYTES];
 
 impl RamFlash {
     /// An erased flash.
@@ -134,6 +130,12 @@ impl RamFlash {
     pub fn peek_oob(&self, from: Ppn) -> Option<OobRead> {
         self.pages[from.index()].as_ref().map(|page| page.oob)
     }
+
+    /// The scheme's bytes of a page's OOB, uncounted, for checks.
+    pub fn peek_oob_bytes(&self, from: Ppn) -> Option<&[u8]> {
+        let page = self.pages[from.index()].as_ref();
+        page.map(|page| page.oob_bytes.as_deref().unwrap_or(&ZEROES))
+    }
 }
 
 impl Flash for RamFlash {
@@ -161,11 +163,19 @@ impl Flash for RamFlash {
         self.ledger.erase_count(pbn)
     }
 
+    fn page_bytes(&self) -> u32 {
+        self.page_bytes as u32
+    }
+
+    fn next_sequence(&self) -> u64 {
+        self.sequence + 1
+    }
+
     fn host_read(&mut self, slot: Slot, from: Ppn, _after: ()) -> Result<(), Self::Error> {
         self.ledger.read(from, Cause::Host);
         let page = self.pages[from.index()].as_ref();
         let page = page.expect("read of an erased or unreadable page: the scheme has a bug");
-        self.last_oob = Some(page.oob_bytes.clone().unwrap_or_else(zeroes));
+        self.last_oob = Some(page.oob_bytes.clone().unwrap_or_else(|| ZEROES.into()));
         self.buffer[slot.0 as usize].copy_from_slice(&page.bytes);
         Ok(())
     }
@@ -243,7 +253,7 @@ impl Flash for RamFlash {
     ) -> Result<(Option<OobRead>, ()), Self::Error> {
         self.ledger.read_oob(cause);
         let page = self.pages[from.index()].as_ref();
-        self.last_oob = page.map(|page| page.oob_bytes.clone().unwrap_or_else(zeroes));
+        self.last_oob = page.map(|page| page.oob_bytes.clone().unwrap_or_else(|| ZEROES.into()));
         Ok((page.map(|page| page.oob), ()))
     }
 
@@ -269,7 +279,7 @@ impl Flash for RamFlash {
     fn background(&mut self, _at_ns: u64) {}
 
     fn next_oob_bytes(&mut self, fill: impl FnOnce(&mut [u8])) {
-        let mut bytes = vec![0; OOB_BYTES];
+        let mut bytes = vec![0; SCHEME_OOB_BYTES];
         fill(&mut bytes);
         self.pending_oob = Some(bytes.into());
     }
@@ -286,5 +296,29 @@ impl Flash for RamFlash {
             let bytes = Self::initial_page(lpn, self.page_bytes);
             self.put(at, Oob::new(lpn, role), bytes.into());
         }
+    }
+
+    fn preload_map(
+        &mut self,
+        block: Pbn,
+        pages: u32,
+        number_of: &mut dyn FnMut(u32) -> Lpn,
+        fill: &mut dyn FnMut(u32, &mut [u8]),
+    ) {
+        self.ledger.preload(block, pages);
+        for page in 0..pages {
+            let at = self.ledger.geometry().ppn(block, page);
+            let mut bytes = vec![0; self.page_bytes];
+            fill(page, &mut bytes);
+            self.put(at, Oob::new(number_of(page), Role::Map), bytes.into());
+        }
+    }
+
+    fn preload_oob_bytes(&mut self, at: Ppn, fill: impl FnOnce(&mut [u8])) {
+        let page = self.pages[at.index()].as_mut();
+        let page = page.expect("OOB bytes of an erased page: the scheme has a bug");
+        let mut bytes = vec![0; SCHEME_OOB_BYTES];
+        fill(&mut bytes);
+        page.oob_bytes = Some(bytes.into());
     }
 }

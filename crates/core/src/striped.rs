@@ -3,7 +3,7 @@
 
 use crate::address::Lpn;
 use crate::flash::Flash;
-use crate::ftl::{Ftl, NoRecovery, Refusal, Run, Start};
+use crate::ftl::{Ftl, NoRecovery, PartTimes, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::report::{Observation, SchemeCounters, Table, combine_all};
 
@@ -55,6 +55,10 @@ impl<S: Ftl> Ftl for Striped<S> {
     const USES_IDLE_TIME: bool = S::USES_IDLE_TIME;
     type Options = S::Options;
 
+    fn fit_to_part(options: &mut Self::Options, times: PartTimes) {
+        S::fit_to_part(options, times);
+    }
+
     fn ram_bytes(geometry: &Geometry, options: &Self::Options) -> u64 {
         S::ram_bytes(geometry, options)
     }
@@ -101,6 +105,12 @@ impl<S: Ftl> Ftl for Striped<S> {
 
     fn trim<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
         self.deal(run, |die, part| die.trim(flash, part))
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, lpn: Lpn) {
+        let (local, die) = self.geometry.home(lpn);
+        self.dies[die as usize].prefetch(Lpn(local));
     }
 
     fn idle<F: Flash>(

@@ -7,8 +7,9 @@ use crate::address::Lpn;
 use crate::ftl::{Ftl, Refusal, Run, Start};
 use crate::geometry::{Geometry, ProgramOrder, Space};
 use crate::options::{Options, Value};
+use crate::parts::hybrid::{Hybrid, Log, Watch};
 use crate::ram::RamFlash;
-use crate::report::{FlashCounters, HostCounters, SchemeCounters};
+use crate::report::{FlashCounters, HostCounters, Observation, SchemeCounters};
 use crate::rng::SplitMix64;
 
 /// Bytes of a page in the suite: enough to tell pages and their versions apart.
@@ -152,6 +153,7 @@ pub struct Bench<S> {
     pub host: HostCounters,
     shadow: Vec<Option<Vec<u8>>>,
     version: u32,
+    last_arrival_ns: Option<u64>,
     /// Whether every request is followed by a check of the tables.
     pub audit_each: bool,
 }
@@ -182,6 +184,7 @@ impl<S: Ftl> Bench<S> {
             host,
             shadow,
             version: 0,
+            last_arrival_ns: None,
             audit_each: false,
         })
     }
@@ -245,7 +248,21 @@ impl<S: Ftl> Bench<S> {
         self.after_request()
     }
 
-    /// One request as the vectors write it: `W lpn n`, `R lpn n`, `T lpn n`; several separated by commas.
+    /// The next request arrives at that time: the scheme gets the idle time since the arrival before it, if
+    /// there was one, then hears of this one.
+    ///
+    /// # Errors
+    /// What the check after it found.
+    pub fn arrive(&mut self, at_ns: u64) -> Result<(), String> {
+        if let Some(last) = self.last_arrival_ns.replace(at_ns) {
+            let Ok(()) = self.ftl.idle(&mut self.flash, last, at_ns);
+        }
+        let Ok(()) = self.ftl.arrival(&mut self.flash, at_ns);
+        self.after_request()
+    }
+
+    /// One request as the vectors write it: `W lpn n`, `R lpn n`, `T lpn n`, each with the time of its arrival in
+    /// nanoseconds behind it if that matters; several separated by commas.
     ///
     /// # Panics
     /// On anything else, and on a failed check: this is for tests.
@@ -254,6 +271,10 @@ impl<S: Ftl> Bench<S> {
             let words: Vec<&str> = request.split_whitespace().collect();
             let number = |i: usize| words[i].parse().expect("a number");
             let (first, pages) = (number(1), number(2));
+            if let Some(word) = words.get(3) {
+                self.arrive(word.parse().expect("a time"))
+                    .unwrap_or_else(|error| panic!("{request}: {error}"));
+            }
             match words[0] {
                 "W" => self.write(first, pages),
                 "R" => self.read(first, pages),
@@ -357,7 +378,8 @@ pub fn run_checked<S: Ftl>(case: &Case, check_every: u32) -> Result<(), String> 
     let mut bench = Bench::<S>::new(case).map_err(|refusal| format!("refused: {refusal}"))?;
     let mut rng = SplitMix64::new(case.seed);
     let pages = case.logical_pages;
-    let mut sequential = 0;
+    let (mut sequential, mut now) = (0, 0);
+    let mut pauses = SplitMix64::new(!case.seed);
     for request in 0..case.requests {
         bench.audit_each = request % check_every == 0;
         let (first, n) = match rng.below(10) {
@@ -382,6 +404,16 @@ pub fn run_checked<S: Ftl>(case: &Case, check_every: u32) -> Result<(), String> 
             _ => (rng.below(u64::from((pages / 8).max(1))) as u32, 1),
         };
         let n = n.min(pages - first);
+        // Idle times of all lengths, most of them short; a second now and then, for schemes with timers.
+        let longest = 200_000_000 >> pauses.below(4);
+        now += if pauses.below(4) == 0 {
+            1_000_000_000
+        } else {
+            pauses.below(longest)
+        };
+        bench
+            .arrive(now)
+            .map_err(|error| format!("before request {request}: {error}"))?;
         let outcome = match rng.below(20) {
             0 | 1 => bench.trim(first, n),
             2..6 => bench.read(first, n),
@@ -390,6 +422,10 @@ pub fn run_checked<S: Ftl>(case: &Case, check_every: u32) -> Result<(), String> 
         outcome.map_err(|error| format!("request {request} ({first} +{n}): {error}"))?;
     }
     bench.audit()?;
+    bench.read_all()?;
+    let Ok(()) = bench.ftl.shutdown(&mut bench.flash);
+    bench.audit()?;
+    bench.write(0, 1)?;
     bench.read_all()?;
     bench.audit()
 }
@@ -455,4 +491,54 @@ pub fn with_random_map(rng: &mut SplitMix64, mut case: Case, entries: u32) -> Ca
     case.blocks += map_blocks;
     case.with("map_blocks", map_blocks)
         .with("map_entries_per_page", per_page)
+}
+
+impl<S: Ftl> Bench<S> {
+    /// The same with the tables checked after every request.
+    ///
+    /// # Panics
+    /// If the scheme refuses the case: this is for tests.
+    pub fn audited(case: &Case) -> Self {
+        let mut bench = Self::new(case).unwrap_or_else(|refusal| panic!("{case}: {refusal}"));
+        bench.audit_each = true;
+        bench
+    }
+
+    /// Why the scheme refuses a case.
+    ///
+    /// # Panics
+    /// If it does not: this is for tests.
+    pub fn refusal(case: &Case) -> Refusal {
+        let made = Self::new(case).map(|_| ());
+        made.expect_err(&format!("{case} is not refused"))
+    }
+
+    /// The option that the scheme names when it refuses a case.
+    ///
+    /// # Panics
+    /// If it does not refuse it, or names none: this is for tests.
+    pub fn refused_key(case: &Case) -> String {
+        Self::refusal(case).key.expect("a refusal names its option")
+    }
+
+    /// The momentary values by name.
+    pub fn observed(&self) -> Vec<(&'static str, f64)> {
+        let mut seen = Observation::default();
+        self.ftl.observe(&mut seen);
+        seen.values.iter().map(|v| (v.name, v.value)).collect()
+    }
+}
+
+/// A log block as the papers draw it: its pages by position, those that are not valid in parentheses.
+pub fn drawn<W: Watch>(hybrid: &Hybrid<W>, flash: &RamFlash, log: Log) -> String {
+    let page = |position| {
+        let lpn = hybrid.log_page(log, position).0;
+        if hybrid.is_valid_at(log, position) {
+            format!("{lpn}")
+        } else {
+            format!("({lpn})")
+        }
+    };
+    let pages: Vec<String> = (0..hybrid.written(flash, log)).map(page).collect();
+    format!("[{}]", pages.join(","))
 }

@@ -11,12 +11,18 @@ use crate::report::{Observation, SchemeCounters, Table, bits_for};
 
 pub mod bast;
 pub mod block;
+pub mod blog;
+pub mod dftl;
 pub mod fast;
 pub mod faster;
 pub mod fmax;
 pub mod gftl;
+pub mod hat;
 pub mod kast;
+pub mod last;
+pub mod last_plus_plus;
 pub mod page;
+pub mod superblock;
 
 /// Why a configuration cannot run; raised before anything is simulated or written.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -142,6 +148,17 @@ impl Run {
     }
 }
 
+/// Times of the flash part below a scheme, for options whose default follows from them.
+#[derive(Clone, Copy, Debug)]
+pub struct PartTimes {
+    /// Cell time of a page read.
+    pub t_r_ns: u64,
+    /// Cell time of a page program.
+    pub t_prog_ns: u64,
+    /// Cell time of a block erase.
+    pub t_bers_ns: u64,
+}
+
 /// A flash translation layer.
 ///
 /// A scheme decides what happens, in which order, and what waits for what; never how long it takes. Its
@@ -163,6 +180,11 @@ pub trait Ftl: Sized + Send + 'static {
     const USES_IDLE_TIME: bool = false;
     /// Its options.
     type Options: Options;
+
+    /// Gives options that nobody has set the default that follows from the part.
+    fn fit_to_part(options: &mut Self::Options, times: PartTimes) {
+        let _ = (options, times);
+    }
 
     /// Bytes of this program's memory that a device of that shape needs for the scheme's tables.
     fn ram_bytes(geometry: &Geometry, options: &Self::Options) -> u64;
@@ -192,7 +214,13 @@ pub trait Ftl: Sized + Send + 'static {
         space: &Space,
         options: &Self::Options,
         flash: &mut F,
-    ) -> Result<Self, NoRecovery<F::Error>>;
+    ) -> Result<Self, NoRecovery<F::Error>> {
+        let _ = (space, options, flash);
+        Err(NoRecovery::Refused(Refusal::new(
+            "recover",
+            "INTERIM".into(),
+        )))
+    }
 
     /// Writes the pages of a run.
     ///
@@ -211,6 +239,12 @@ pub trait Ftl: Sized + Send + 'static {
     /// # Errors
     /// Those of the flash.
     fn trim<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error>;
+
+    /// A page (in the device's numbering) will be asked for soon: a scheme may fetch its tables' entries ahead of time.
+    #[inline(always)]
+    fn prefetch(&self, lpn: Lpn) {
+        let _ = lpn;
+    }
 
     /// The host is idle from `start_ns` to `end_ns`; the scheme may do background work.
     ///
@@ -284,6 +318,34 @@ pub(crate) fn log_budget(
         return Err(Refusal::new("log_blocks", text));
     }
     Ok(share)
+}
+
+/// Entries of a map cache of `bytes`, 8 bytes each, unless their number is given. No device has more pages.
+pub(crate) fn cache_entries(bytes: u64, entries: Option<u64>) -> u64 {
+    entries.unwrap_or(bytes / 8).min(u64::from(u32::MAX))
+}
+
+/// Checks that a map cache holds an entry.
+///
+/// # Errors
+/// If it does not.
+pub(crate) fn check_cache(
+    bytes_key: &str,
+    bytes: u64,
+    entries_key: &str,
+    entries: Option<u64>,
+) -> Result<(), Refusal> {
+    if cache_entries(bytes, entries) > 0 {
+        return Ok(());
+    }
+    let (key, text) = match entries {
+        Some(_) => (entries_key, format!("{entries_key} = 0: at least 1 entry")),
+        None => (
+            bytes_key,
+            format!("{bytes_key} = {bytes}: at least 8, the bytes of one entry"),
+        ),
+    };
+    Err(Refusal::new(key, text))
 }
 
 /// The tables of BAST and its kin: a block map, and for each log page its LPN and a 32-bit link (LAST++
@@ -374,4 +436,10 @@ registry! {
     crate::Striped<faster::Faster>,
     crate::Striped<kast::Kast>,
     crate::Striped<gftl::Gftl>,
+    crate::Striped<superblock::Superblock>,
+    crate::Striped<last::Last>,
+    last_plus_plus::LastPlusPlus,
+    dftl::Dftl,
+    hat::Hat,
+    crate::Striped<blog::Blog>,
 }

@@ -11,11 +11,12 @@
 //! makes a read one load.
 
 use crate::address::{Lpn, Pbn, Ppn};
+use crate::corner::{large_table, prefetch};
 use crate::flash::{Cause, Flash, Oob, Role, Slot};
 use crate::ftl::{Refusal, Start};
 use crate::geometry::{Geometry, ProgramOrder, Space};
 use crate::parts::lists::Lists;
-use crate::parts::map_area::MapArea;
+use crate::parts::map_area::{MapArea, Work};
 use crate::parts::pool::Pool;
 use crate::parts::scan::move_tag;
 use crate::report::Merges;
@@ -43,6 +44,15 @@ impl Log {
     }
 }
 
+/// A page of a log block: where the newest version of a logical page may lie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LogPage {
+    /// The log block.
+    pub log: Log,
+    /// Position in it.
+    pub position: u32,
+}
+
 /// Why a page of a log block stopped being valid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loss {
@@ -65,6 +75,12 @@ pub trait Watch {
     #[inline(always)]
     fn lost(&mut self, log: Log, l: u32, why: Loss) {
         let _ = (log, l, why);
+    }
+    /// The newest version of local page `lpn` of logical block `l` has moved; `None` stands for a data block or
+    /// nowhere. Comes after `lost` and `gained` of the same move.
+    #[inline(always)]
+    fn moved(&mut self, lpn: Lpn, l: u32, from: Option<LogPage>, to: Option<LogPage>) {
+        let _ = (lpn, l, from, to);
     }
     /// `log` has been erased or has become a data block.
     #[inline(always)]
@@ -181,6 +197,20 @@ pub struct Hybrid<W = ()> {
     seen: Vec<u32>,
     merge_no: u32,
     logs_in_use: u32,
+    /// Blocks lent out of the pools.
+    lent: u32,
+}
+
+impl HybridPlan {
+    /// What the blocks of a die are for, as [`Space::need_blocks`] takes it.
+    pub fn needs(&self, space: &Space) -> [(&'static str, u32); 4] {
+        [
+            ("data blocks", space.geometry.logical_blocks_per_die()),
+            ("log blocks", self.log_blocks),
+            ("merge reserve", self.reserve),
+            ("map blocks", self.map_blocks),
+        ]
+    }
 }
 
 impl<W: Watch> Hybrid<W> {
@@ -247,7 +277,7 @@ impl<W: Watch> Hybrid<W> {
             watch,
             lists: Lists::new(slots as usize, plan.lists),
             merges: Merges::default(),
-            newest: vec![Ppn::NONE; space.logical_pages() as usize],
+            newest: large_table(Ppn::NONE, space.logical_pages() as usize),
             data: vec![Pbn::NONE; logical_blocks as usize],
             log_of: vec![Log::NONE; space.blocks() as usize],
             logs: vec![BLANK; slots as usize],
@@ -261,6 +291,7 @@ impl<W: Watch> Hybrid<W> {
             seen: vec![0; logical_blocks as usize],
             merge_no: 0,
             logs_in_use: 0,
+            lent: 0,
             space: space.clone(),
         };
         hybrid.free_slots = vec![0; (slots as usize).div_ceil(64)];
@@ -304,6 +335,12 @@ impl<W: Watch> Hybrid<W> {
         self.space.geometry.by_pages().div_rem(lpn.0)
     }
 
+    /// The entry of a page will be wanted soon.
+    #[inline(always)]
+    pub fn prefetch(&self, lpn: Lpn) {
+        prefetch(&self.newest, lpn.index());
+    }
+
     /// Where the newest version of a page lies, or `NONE` if the page is not live.
     #[inline(always)]
     pub fn newest(&self, lpn: Lpn) -> Ppn {
@@ -318,6 +355,23 @@ impl<W: Watch> Hybrid<W> {
             return None;
         }
         self.log_at(at).some()
+    }
+
+    /// The page of a log block that a physical page is, if it is one.
+    #[inline(always)]
+    fn log_page_at(&self, at: Ppn) -> Option<LogPage> {
+        if at.is_none() {
+            return None;
+        }
+        let (block, position) = self.space.geometry.split(at);
+        let log = self.log_of[self.in_space(block)].some()?;
+        Some(LogPage { log, position })
+    }
+
+    /// Where in the log blocks the newest version of a page lies, if it lies there.
+    #[inline(always)]
+    pub fn newest_log_page(&self, lpn: Lpn) -> Option<LogPage> {
+        self.log_page_at(self.newest[lpn.index()])
     }
 
     #[inline(always)]
@@ -379,6 +433,12 @@ impl<W: Watch> Hybrid<W> {
         self.logs[log.index()].valid
     }
 
+    /// Host pages programmed in a log block.
+    #[inline(always)]
+    pub fn host_pages(&self, log: Log) -> u32 {
+        self.logs[log.index()].host_pages
+    }
+
     /// Whether every page ever programmed in `log` since its erase is page `i` of `l` at position `i`.
     pub fn is_aligned(&self, log: Log, l: u32) -> bool {
         let aligned = self.logs[log.index()].aligned_to;
@@ -414,6 +474,31 @@ impl<W: Watch> Hybrid<W> {
     /// Erased blocks of a die of the space.
     pub fn free_blocks(&self, die: u32) -> u32 {
         self.pools[die as usize].len()
+    }
+
+    /// Takes an erased block of a die for something that is neither data nor log, until it is given back.
+    pub fn lend_block(&mut self, die: u32) -> Pbn {
+        self.lent += 1;
+        self.pools[die as usize].take()
+    }
+
+    /// Takes back a block that was lent and has been erased.
+    pub fn take_back(&mut self, block: Pbn) {
+        self.lent -= 1;
+        let die = self.die_of_block(block);
+        self.pools[die as usize].give(block);
+    }
+
+    /// Operations of all merges and of the map areas so far.
+    pub fn work(&self) -> Work {
+        let m = &self.merges;
+        let copies = m.copies_partial + m.copies_full;
+        let merges = Work {
+            reads: copies,
+            programs: copies,
+            erases: m.erases_switch + m.erases_partial + m.erases_full + m.erases_dead,
+        };
+        self.maps.iter().fold(merges, |sum, map| sum.and(&map.work))
     }
 
     #[inline(always)]
@@ -666,20 +751,17 @@ impl<W: Watch> Hybrid<W> {
     fn move_newest(&mut self, lpn: Lpn, to: Ppn, why: Loss) {
         let (l, _) = self.split(lpn);
         let from = std::mem::replace(&mut self.newest[lpn.index()], to);
-        if from.is_some() {
-            let log = self.log_at(from);
-            if log != Log::NONE {
-                self.logs[log.index()].valid -= 1;
-                self.watch.lost(log, l, why);
-            }
+        let left = self.log_page_at(from);
+        if let Some(LogPage { log, .. }) = left {
+            self.logs[log.index()].valid -= 1;
+            self.watch.lost(log, l, why);
         }
-        if to.is_some() {
-            let log = self.log_at(to);
-            if log != Log::NONE {
-                self.logs[log.index()].valid += 1;
-                self.watch.gained(log, l);
-            }
+        let entered = self.log_page_at(to);
+        if let Some(LogPage { log, .. }) = entered {
+            self.logs[log.index()].valid += 1;
+            self.watch.gained(log, l);
         }
+        self.watch.moved(lpn, l, left, entered);
     }
 
     // ---- merges -----------------------------------------------------------------------------------
@@ -1029,10 +1111,10 @@ impl<W: Watch> Hybrid<W> {
         let free: u32 = self.pools.iter().map(Pool::len).sum();
         let usable = self.pools.len() as u32 * geometry.blocks_per_die
             - self.maps.len() as u32 * self.map_blocks_per_die();
-        if data + free + self.logs_in_use != usable {
+        if data + free + self.logs_in_use + self.lent != usable {
             return Err(format!(
-                "{data} data + {} log + {free} free blocks are not {usable}",
-                self.logs_in_use
+                "{data} data + {} log + {free} free + {} lent blocks are not {usable}",
+                self.logs_in_use, self.lent
             ));
         }
         if self.logs_in_use > log_budget {

@@ -2,6 +2,7 @@
 //! nothing else; `hat` adds its own account of where the map lies.
 
 use crate::address::{Lpn, Pbn, Ppn};
+use crate::corner::{large_table, prefetch};
 use crate::flash::{Cause, Flash, Oob, Role, Slot};
 use crate::ftl::{NoRecovery, Refusal, Start};
 use crate::geometry::{Geometry, Space};
@@ -9,6 +10,9 @@ use crate::parts::pool::Pool;
 use crate::parts::scan::{Depth, Newest, Rules, Scan, move_tag};
 use crate::parts::victims::{GcPolicy, Victims};
 use crate::{choice, options};
+
+/// How far ahead of a collection map entries are asked for: about the time of a memory access.
+const PREFETCH_PAGES: usize = 16;
 
 choice! {
     /// Whether moved pages share the host's append point.
@@ -48,30 +52,70 @@ options! {
     }
 }
 
-/// What a scheme hears about pages that a collection moved.
+/// What a scheme hears of collections, and where it has a say in them.
 pub trait Moves<F: Flash> {
+    /// Whether [`Moves::moved`] does anything. If not, the pages of a victim move in one run.
+    const HEARS_OF_EACH: bool = true;
+
     /// `lpn` has been programmed at its new place; `done` is when.
-    fn moved(&mut self, flash: &mut F, lpn: Lpn, to: Ppn, done: F::Token);
+    fn moved(&mut self, flash: &mut F, lpn: Lpn, to: Ppn, done: F::Token) {
+        let _ = (flash, lpn, to, done);
+    }
+
+    /// The block to collect on a die; the policy's choice unless the scheme knows better.
+    fn choose(&mut self, store: &mut PageStore, die: u32) -> Pbn {
+        store.choose(die)
+    }
+
+    /// Collects a block with mapping pages (only schemes that have such blocks).
+    ///
+    /// # Errors
+    /// Those of the flash.
+    fn collect_map(
+        &mut self,
+        flash: &mut F,
+        store: &mut PageStore,
+        victim: Pbn,
+    ) -> Result<(), F::Error> {
+        let _ = (flash, store, victim);
+        Ok(())
+    }
+
+    /// All valid pages of a data block have moved; it is erased next.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    fn before_erase(&mut self, flash: &mut F, store: &mut PageStore) -> Result<(), F::Error> {
+        let _ = (flash, store);
+        Ok(())
+    }
 }
 
 impl<F: Flash> Moves<F> for () {
-    #[inline(always)]
-    fn moved(&mut self, _flash: &mut F, _lpn: Lpn, _to: Ppn, _done: F::Token) {}
+    const HEARS_OF_EACH: bool = false;
 }
 
 /// An append point: the next page to program, and the end of its block. Full or missing when equal.
 #[derive(Clone, Copy, Debug)]
-struct Append {
+pub(crate) struct Append {
     next: u32,
     end: u32,
 }
 
 impl Append {
-    const NONE: Self = Self { next: 0, end: 0 };
+    pub(crate) const NONE: Self = Self { next: 0, end: 0 };
 
     #[inline(always)]
-    fn has_room(self) -> bool {
+    pub(crate) fn has_room(self) -> bool {
         self.next != self.end
+    }
+
+    /// The next page, and whether it is the block's last.
+    #[inline(always)]
+    pub(crate) fn take(&mut self) -> (Ppn, bool) {
+        let to = Ppn(self.next);
+        self.next += 1;
+        (to, !self.has_room())
     }
 }
 
@@ -81,7 +125,7 @@ struct Die {
     pool: Pool,
     host: Append,
     gc: Append,
-    /// Valid pages, for round-robin placement.
+    /// Valid pages; kept up for round-robin placement only.
     valid: u32,
 }
 
@@ -93,11 +137,18 @@ pub struct PageStore {
     map: Vec<Ppn>,
     /// Page programmed at each physical page; valid only while the map agrees.
     page_at: Vec<Lpn>,
+    /// Scratch of a run of copies.
+    run: Vec<Ppn>,
     victims: Victims,
     dies: Vec<Die>,
+    /// Pages that collections have moved.
+    moved: u64,
     /// Programs so far.
     clock: u64,
     next_die: u32,
+    /// Blocks of a die that hold no data by the reserve: what round robin leaves free.
+    reserved: u32,
+    has_map_blocks: bool,
 }
 
 impl PageStore {
@@ -119,7 +170,33 @@ impl PageStore {
         start: Start,
         flash: &mut F,
     ) -> Result<Self, Refusal> {
-        let mut store = Self::blank(space, options)?;
+        Self::check(options)?;
+        Self::format_with_map_blocks(space, options, 0, start, flash)
+    }
+
+    fn check(options: &PageOptions) -> Result<(), Refusal> {
+        if options.gc_low < 2 {
+            let text = format!(
+                "gc_low = {}: at least 2 erased blocks a die",
+                options.gc_low
+            );
+            return Err(Refusal::new("gc_low", text));
+        }
+        Ok(())
+    }
+
+    /// The same on dies each of which also needs so many blocks for mapping pages.
+    ///
+    /// # Errors
+    /// A refusal if the spare blocks do not suffice.
+    pub fn format_with_map_blocks<F: Flash>(
+        space: &Space,
+        options: &PageOptions,
+        map_blocks: u32,
+        start: Start,
+        flash: &mut F,
+    ) -> Result<Self, Refusal> {
+        let mut store = Self::blank(space, options, map_blocks)?;
         let geometry = &space.geometry;
         let per_die = geometry.logical_blocks_per_die();
         let used = if start == Start::Full { per_die } else { 0 };
@@ -153,7 +230,8 @@ impl PageStore {
         options: &PageOptions,
         flash: &mut F,
     ) -> Result<Self, NoRecovery<F::Error>> {
-        let mut store = Self::blank(space, options)?;
+        Self::check(options)?;
+        let mut store = Self::blank(space, options, 0)?;
         store.scan(space, flash).map_err(NoRecovery::Flash)?;
         Ok(store)
     }
@@ -239,31 +317,34 @@ impl PageStore {
     }
 
     /// Checks the options and makes empty tables, without dies.
-    fn blank(space: &Space, options: &PageOptions) -> Result<Self, Refusal> {
+    fn blank(space: &Space, options: &PageOptions, map_blocks: u32) -> Result<Self, Refusal> {
         let geometry = &space.geometry;
-        if options.gc_low < 2 {
-            let text = format!(
-                "gc_low = {}: at least 2 erased blocks a die",
-                options.gc_low
-            );
-            return Err(Refusal::new("gc_low", text));
-        }
         if options.gc_d == 0 {
             return Err(Refusal::new("gc_d", "gc_d = 0: at least 1 draw".into()));
         }
         let per_die = geometry.logical_blocks_per_die();
         space.need_blocks(&[
             ("data blocks", per_die),
+            ("map blocks", map_blocks),
             ("blocks for gc_low", options.gc_low),
             ("open block", 1),
         ])?;
+        let victims = Victims::new(geometry, options.gc_policy, options.gc_d, options.gc_seed);
         Ok(Self {
-            map: vec![Ppn::NONE; geometry.logical_pages as usize],
-            page_at: vec![Lpn::NONE; geometry.pages() as usize],
-            victims: Victims::new(geometry, options.gc_policy, options.gc_d, options.gc_seed),
+            map: large_table(Ppn::NONE, geometry.logical_pages as usize),
+            page_at: large_table(Lpn::NONE, geometry.pages() as usize),
+            run: Vec::with_capacity(geometry.pages_per_block as usize),
+            victims: if map_blocks > 0 {
+                victims.with_second_role()
+            } else {
+                victims
+            },
             dies: Vec::with_capacity(geometry.dies as usize),
+            moved: 0,
             clock: 0,
             next_die: 0,
+            reserved: options.gc_low + 1 + map_blocks,
+            has_map_blocks: map_blocks > 0,
             options: options.clone(),
             geometry: geometry.clone(),
         })
@@ -291,13 +372,50 @@ impl PageStore {
         self.clock = u64::from(self.geometry.logical_pages);
     }
 
+    /// The map entry of a page will be wanted soon.
+    #[inline(always)]
+    pub fn prefetch(&self, lpn: Lpn) {
+        prefetch(&self.map, lpn.index());
+    }
+
     /// Where a page lies, or `NONE`.
     #[inline(always)]
     pub fn place(&self, lpn: Lpn) -> Ppn {
         self.map[lpn.index()]
     }
 
-    /// Writes a page: room on its die, program, then the old copy becomes invalid.
+    /// Pages that collections have moved since the start or the last [`PageStore::reset_moved`].
+    pub fn moved(&self) -> u64 {
+        self.moved
+    }
+
+    /// Counts moved pages from 0 again.
+    pub fn reset_moved(&mut self) {
+        self.moved = 0;
+    }
+
+    /// The shape of the device.
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// Erased blocks of a die.
+    pub fn erased(&self, die: u32) -> u32 {
+        self.dies[die as usize].pool.len()
+    }
+
+    /// The erased blocks of a die, the next one taken first.
+    pub fn erased_list(&self, die: u32) -> impl Iterator<Item = Pbn> + '_ {
+        self.dies[die as usize].pool.iter()
+    }
+
+    /// Erased blocks of all dies.
+    pub fn erased_blocks(&self) -> u32 {
+        self.dies.iter().map(|die| die.pool.len()).sum()
+    }
+
+    /// Writes a page: room on its die, program, then the old copy becomes invalid. Returns when it is
+    /// programmed.
     ///
     /// # Errors
     /// Those of the flash.
@@ -309,18 +427,15 @@ impl PageStore {
         lpn: Lpn,
         after: F::Token,
         moves: &mut impl Moves<F>,
-    ) -> Result<Ppn, F::Error> {
+    ) -> Result<F::Token, F::Error> {
         let die = self.die_for(lpn);
         if !self.dies[die as usize].host.has_room() {
             self.make_room(flash, die, moves)?;
         }
-        let append = &mut self.dies[die as usize].host;
-        let to = Ppn(append.next);
-        append.next += 1;
-        let full = !append.has_room();
-        flash.host_program(slot, to, Oob::new(lpn, Role::Data), after)?;
+        let (to, full) = self.dies[die as usize].host.take();
+        let done = flash.host_program(slot, to, Oob::new(lpn, Role::Data), after)?;
         self.now_at(lpn, to, die, full);
-        Ok(to)
+        Ok(done)
     }
 
     /// Drops a page. Returns where it was.
@@ -341,7 +456,9 @@ impl PageStore {
         if full {
             self.victims.filled(block);
         }
-        self.dies[die as usize].valid += 1;
+        if self.options.placement == Placement::RoundRobin {
+            self.dies[die as usize].valid += 1;
+        }
         self.page_at[to.index()] = lpn;
         let old = std::mem::replace(&mut self.map[lpn.index()], to);
         if old.is_some() {
@@ -353,12 +470,11 @@ impl PageStore {
     fn invalidate(&mut self, old: Ppn) {
         let block = self.geometry.block_of(old);
         self.victims.lost(block, self.clock);
-        let die = if self.dies.len() == 1 {
-            0
-        } else {
-            self.geometry.die_of(block)
-        };
-        self.dies[die as usize].valid -= 1;
+        // Only round robin asks how full a die is.
+        if self.options.placement == Placement::RoundRobin {
+            let die = self.geometry.die_of(block);
+            self.dies[die as usize].valid -= 1;
+        }
     }
 
     fn die_for(&mut self, lpn: Lpn) -> u32 {
@@ -383,7 +499,7 @@ impl PageStore {
 
     /// Most valid pages that round-robin placement puts on a die.
     fn pages_limit(&self) -> u32 {
-        (self.geometry.blocks_per_die - self.options.gc_low - 1) * self.geometry.pages_per_block
+        (self.geometry.blocks_per_die - self.reserved) * self.geometry.pages_per_block
     }
 
     #[cold]
@@ -414,37 +530,99 @@ impl PageStore {
     }
 
     /// Collects one block of a die: valid pages move to the append point, the block is erased.
-    fn collect<F: Flash>(
+    fn collect<F: Flash, M: Moves<F>>(
         &mut self,
         flash: &mut F,
         die: u32,
-        moves: &mut impl Moves<F>,
+        moves: &mut M,
     ) -> Result<(), F::Error> {
-        let victim = self
-            .victims
-            .choose(die, self.clock)
-            .expect("the reserve leaves a block with an invalid page");
-        let first = self.geometry.first_page(victim).0;
-        let mut left = self.victims.valid(victim);
-        let mut from = first;
-        while left > 0 {
-            let lpn = self.page_at[from as usize];
-            if self.map[lpn.index()] == Ppn(from) {
-                left -= 1;
-                let tag = move_tag(left == 0, victim);
-                let oob = Oob {
-                    lpn,
-                    role: Role::Data,
-                    tag,
-                };
-                self.move_page(flash, die, oob, Ppn(from), moves)?;
-            }
-            from += 1;
+        let victim = moves.choose(self, die);
+        if self.has_map_blocks && self.victims.is_second(victim) {
+            return moves.collect_map(flash, self, victim);
         }
+        let valid = self.victims.valid(victim);
+        self.victims.collecting(victim);
+        let mut from = self.geometry.first_page(victim).0;
+        let mut left = valid;
+        while left > 0 {
+            if M::HEARS_OF_EACH {
+                let lpn = self.page_at[from as usize];
+                if self.map[lpn.index()] == Ppn(from) {
+                    left -= 1;
+                    let (role, tag) = (Role::Data, move_tag(left == 0, victim));
+                    self.move_page(flash, die, Oob { lpn, role, tag }, Ppn(from), moves)?;
+                }
+                from += 1;
+                continue;
+            }
+            left -= self.move_run(flash, die, victim, &mut from, left)?;
+        }
+        moves.before_erase(flash, self)?;
         flash.erase(victim, Cause::Gc, F::Token::default())?;
-        self.victims.erased(victim);
-        self.dies[die as usize].pool.give(victim);
+        self.reclaimed(victim);
         Ok(())
+    }
+
+    /// The block to collect on a die by the policy.
+    pub fn choose(&mut self, die: u32) -> Pbn {
+        self.victims
+            .choose(die, self.clock)
+            .expect("the reserve leaves a block with an invalid page")
+    }
+
+    /// Moves valid pages of `victim` from `from` on, as many of its `left` as the append point has room for, in
+    /// one run of copies. Returns how many.
+    fn move_run<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        die: u32,
+        victim: Pbn,
+        from: &mut u32,
+        left: u32,
+    ) -> Result<u32, F::Error> {
+        let shared = self.options.streams == Streams::Shared;
+        let here = &self.dies[die as usize];
+        let mut point = if shared { here.host } else { here.gc };
+        if !point.has_room() {
+            point = self.open(die);
+        }
+        let to = point.next;
+        let most = left.min(point.end - to) as usize;
+        self.run.clear();
+        let (map, page_at) = (&mut self.map[..], &mut self.page_at[..]);
+        while self.run.len() < most {
+            // The map entries of a block's pages lie anywhere: ask for them ahead of time.
+            if let Some(ahead) = page_at.get(*from as usize + PREFETCH_PAGES) {
+                prefetch(map, ahead.index());
+            }
+            let lpn = page_at[*from as usize];
+            let entry = &mut map[lpn.index()];
+            if *entry == Ppn(*from) {
+                let at = to + self.run.len() as u32;
+                *entry = Ppn(at);
+                page_at[at as usize] = lpn;
+                self.run.push(Ppn(*from));
+            }
+            *from += 1;
+        }
+        let moved = self.run.len() as u32;
+        self.moved += u64::from(moved);
+        let oob_of = |i: usize| Oob {
+            lpn: page_at[to as usize + i],
+            role: Role::Data,
+            tag: move_tag(i + 1 == left as usize, victim),
+        };
+        flash.copy_run(&self.run, Ppn(to), oob_of, Cause::Gc, F::Token::default())?;
+        point.next += moved;
+        let block = self.geometry.block_of(Ppn(to));
+        self.clock += u64::from(moved);
+        self.victims.gained_many(block, moved, self.clock);
+        if !point.has_room() {
+            self.victims.filled(block);
+        }
+        let here = &mut self.dies[die as usize];
+        *(if shared { &mut here.host } else { &mut here.gc }) = point;
+        Ok(moved)
     }
 
     #[inline]
@@ -471,11 +649,10 @@ impl PageStore {
         }
         let here = &mut self.dies[die as usize];
         let point = if shared { &mut here.host } else { &mut here.gc };
-        let to = Ppn(point.next);
-        point.next += 1;
-        let full = !point.has_room();
+        let (to, full) = point.take();
         let done = flash.copy(from, to, oob, Cause::Gc, F::Token::default())?;
         self.now_at(oob.lpn, to, die, full);
+        self.moved += 1;
         moves.moved(flash, oob.lpn, to, done);
         Ok(())
     }
@@ -485,6 +662,18 @@ impl PageStore {
     /// # Errors
     /// What does not agree.
     pub fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
+        self.audit_with_map(flash, std::iter::empty())
+    }
+
+    /// The same beside mapping pages at those places.
+    ///
+    /// # Errors
+    /// What does not agree.
+    pub fn audit_with_map<F: Flash>(
+        &self,
+        flash: &F,
+        map_pages: impl Iterator<Item = Ppn>,
+    ) -> Result<u64, String> {
         let mut valid = vec![0; self.geometry.blocks() as usize];
         let mut live = 0;
         for (lpn, &at) in self.map.iter().enumerate().filter(|(_, at)| at.is_some()) {
@@ -494,13 +683,15 @@ impl PageStore {
             valid[self.geometry.block_of(at).index()] += 1;
             live += 1;
         }
-        self.victims.audit(&valid)?;
+        let mut valid_with_map = valid.clone();
+        map_pages.for_each(|at| valid_with_map[self.geometry.block_of(at).index()] += 1);
+        self.victims.audit(&valid_with_map)?;
         for (i, die) in self.dies.iter().enumerate() {
             let first = self.geometry.pbn(i as u32, 0).index();
             let sum: u32 = valid[first..first + self.geometry.blocks_per_die as usize]
                 .iter()
                 .sum();
-            if sum != die.valid {
+            if sum != die.valid && self.options.placement == Placement::RoundRobin {
                 return Err(format!("die {i} counts {} valid pages of {sum}", die.valid));
             }
             if !die.pool.iter().all(|b| flash.written(b) == 0) {
@@ -508,5 +699,69 @@ impl PageStore {
             }
         }
         Ok(live)
+    }
+}
+
+/// Blocks with mapping pages among the data blocks, for schemes that keep their map on flash.
+impl PageStore {
+    /// Takes an erased block for mapping pages.
+    pub(crate) fn open_map(&mut self, die: u32) -> Append {
+        let append = self.open(die);
+        self.victims
+            .set_second(self.geometry.block_of(Ppn(append.next)));
+        append
+    }
+
+    /// A mapping page was programmed at `to`, the last place of its block if `full`.
+    pub fn map_programmed(&mut self, page: Lpn, to: Ppn, full: bool) {
+        self.clock += 1;
+        let block = self.geometry.block_of(to);
+        self.victims.gained(block, self.clock);
+        if full {
+            self.victims.filled(block);
+        }
+        self.page_at[to.index()] = page;
+    }
+
+    /// The copy of a mapping page at that place is out of date.
+    pub fn map_dropped(&mut self, old: Ppn) {
+        self.victims.lost(self.geometry.block_of(old), self.clock);
+    }
+
+    /// The map block of a die with the fewest valid pages, for which its last erased blocks are kept.
+    ///
+    /// # Panics
+    /// If none has an invalid page: the reserve forbids it.
+    pub fn map_victim(&self, die: u32) -> Pbn {
+        self.victims
+            .choose_second(die)
+            .expect("the reserve leaves a map block with an invalid page")
+    }
+
+    /// Whether a block holds mapping pages.
+    pub fn is_map(&self, block: Pbn) -> bool {
+        self.has_map_blocks && self.victims.is_second(block)
+    }
+
+    /// Blocks of a die that hold mapping pages.
+    pub fn map_blocks(&self, die: u32) -> u32 {
+        self.victims.second_blocks(die)
+    }
+
+    /// Valid pages of a block.
+    pub fn valid(&self, block: Pbn) -> u32 {
+        self.victims.valid(block)
+    }
+
+    /// The page, logical or mapping, that was programmed at a place.
+    pub fn page_at(&self, at: Ppn) -> Lpn {
+        self.page_at[at.index()]
+    }
+
+    /// A collected block has been erased.
+    pub fn reclaimed(&mut self, block: Pbn) {
+        self.victims.erased(block);
+        let die = self.geometry.die_of(block);
+        self.dies[die as usize].pool.give(block);
     }
 }
