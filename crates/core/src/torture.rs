@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::address::Lpn;
 use crate::cut::{Change, CutFlash, Tear};
-use crate::ftl::{Ftl, NoRecovery, Run, Start, Visitor, visit};
+use crate::ftl::{Ftl, Means, NoRecovery, Run, Start, Visitor, visit};
 use crate::geometry::{Geometry, ProgramOrder, Space};
 use crate::options::Options;
 use crate::ram::RamFlash;
@@ -25,6 +25,9 @@ const PAGE_BYTES: usize = 16;
 const ZEROES: u32 = 0;
 /// The version of a page of the start state `full`.
 const INITIAL: u32 = 1;
+
+/// Time from request to request: long enough for background work, short of a timeout of 30 s.
+const STEP_NS: u64 = 7_000_000_000;
 
 /// How thorough a run is.
 #[derive(Clone, Copy, Debug)]
@@ -73,10 +76,24 @@ impl Cuts {
         self.0.iter().filter(torn).count()
     }
 
+    /// What the recovery that follows relies on.
+    fn means(&self) -> Means {
+        means_for(self.0.iter().map(|(at, _)| at).sum())
+    }
+
     fn then(&self, at: u64, tear: Tear) -> Self {
         let mut cuts = self.0.clone();
         cuts.push((at, tear));
         Self(cuts)
+    }
+}
+
+/// Every other recovery does without what the scheme keeps to be faster.
+fn means_for(number: u64) -> Means {
+    if number.is_multiple_of(2) {
+        Means::Fastest
+    } else {
+        Means::FullScan
     }
 }
 
@@ -130,11 +147,13 @@ struct Request {
     pages: u32,
     /// Version of its first page, if it writes.
     version: u32,
+    /// Its number since the device came up, from 1: it arrives so many [`STEP_NS`] after that.
+    number: u32,
 }
 
 impl Request {
     /// Mostly writes: single pages, hot pages, whole blocks, streams.
-    fn random(rng: &mut SplitMix64, case: &Case, version: u32) -> Self {
+    fn random(rng: &mut SplitMix64, case: &Case, version: u32, number: u32) -> Self {
         let total = u64::from(case.logical_pages);
         let block = case.pages * case.dies;
         let (first, pages) = match rng.below(8) {
@@ -153,6 +172,7 @@ impl Request {
             first,
             pages,
             version,
+            number,
         }
     }
 
@@ -163,6 +183,11 @@ impl Request {
     /// Sends it to the device; a read is compared with `known` by the caller.
     fn send<S: Ftl>(&self, ftl: &mut S, flash: &mut CutFlash) -> Result<(), crate::cut::PowerCut> {
         let run = Run::whole(Lpn(self.first), self.pages);
+        let arrival_ns = u64::from(self.number) * STEP_NS;
+        if S::USES_IDLE_TIME && self.number > 0 {
+            ftl.idle(flash, arrival_ns - STEP_NS + 1, arrival_ns)?;
+        }
+        ftl.arrival(flash, arrival_ns)?;
         let buffer = flash.ram.new_request(self.pages);
         match self.op {
             'W' => {
@@ -235,7 +260,7 @@ impl<S: Ftl> Torture<'_, S> {
         let mut ftl = made.map_err(|refusal| format!("refused: {refusal}"))?;
         let (mut version, mut changes) = (INITIAL + 1, 0);
         for number in 1..=self.case.requests {
-            let request = Request::random(&mut rng, self.case, version);
+            let request = Request::random(&mut rng, self.case, version, number);
             version += request.pages;
             flash.states = Some(Vec::new());
             let sent = catch(|| request.send(&mut ftl, &mut flash));
@@ -258,7 +283,7 @@ impl<S: Ftl> Torture<'_, S> {
             let (mut ram, change) = states[rng.below(states.len() as u64) as usize].clone();
             tears(change, rng.next() >> 32, 1)[rng.below(2) as usize].apply(&mut ram, change);
             flash = CutFlash::new(ram);
-            ftl = self.recover(&mut flash)?;
+            ftl = self.recover(&mut flash, means_for(number.into()))?;
             let found = self.read_back(&mut ftl, &mut flash)?;
             self.settle(&request, &found)?;
         }
@@ -356,7 +381,7 @@ impl<S: Ftl> Torture<'_, S> {
         }
         let mut flash = CutFlash::new(ram);
         flash.states = Some(Vec::new());
-        self.recover(&mut flash)?;
+        self.recover(&mut flash, cuts.means())?;
         let states = flash.states.take().unwrap_or_default();
         for (i, (ram, change)) in states.iter().enumerate() {
             for tear in tears(*change, i as u64, 2) {
@@ -366,15 +391,16 @@ impl<S: Ftl> Torture<'_, S> {
         Ok(())
     }
 
-    fn recover(&self, flash: &mut CutFlash) -> Result<S, String> {
-        catch(|| S::recover(&self.space, &self.options, flash))?
+    fn recover(&self, flash: &mut CutFlash, means: Means) -> Result<S, String> {
+        catch(|| S::recover(&self.space, &self.options, means, flash))?
             .map_err(|error| format!("no recovery: {error}"))
     }
 
     /// Recovers a device that was cut in `request`, checks the contract, and goes on.
     fn check(&self, ram: RamFlash, cuts: &Cuts, request: &Request) -> Result<Outcome, String> {
         let mut flash = CutFlash::new(ram);
-        let recovered = catch(|| S::recover(&self.space, &self.options, &mut flash))?;
+        let means = cuts.means();
+        let recovered = catch(|| S::recover(&self.space, &self.options, means, &mut flash))?;
         let mut ftl = match recovered {
             Ok(ftl) => ftl,
             Err(NoRecovery::Refused(_)) if cuts.torn() > 1 => return Ok(Outcome::Refused),
@@ -385,7 +411,7 @@ impl<S: Ftl> Torture<'_, S> {
         let mut rng = SplitMix64::new(self.case.seed ^ cuts.0[0].0.wrapping_mul(0x9E37_79B9));
         let mut version = 1 << 30;
         for number in 1..=self.effort.requests_after {
-            let next = Request::random(&mut rng, self.case, version);
+            let next = Request::random(&mut rng, self.case, version, number);
             version += next.pages;
             catch(|| next.send(&mut ftl, &mut flash))
                 .and_then(|sent| sent.map_err(|cut| format!("{cut:?} without a cut")))
@@ -431,6 +457,7 @@ impl<S: Ftl> Torture<'_, S> {
                 first,
                 pages,
                 version: 0,
+                number: 0,
             };
             catch(|| read.send(ftl, flash))?.map_err(|cut| format!("{cut:?} without a cut"))?;
             for (lpn, bytes) in read.pages().zip(flash.ram.buffer()) {

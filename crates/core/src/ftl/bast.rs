@@ -23,7 +23,7 @@
 
 use crate::address::Lpn;
 use crate::flash::{Flash, Role, Slot};
-use crate::ftl::{Ftl, NoRecovery, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::parts::hybrid::{Hybrid, HybridPlan, Log};
 use crate::report::{SchemeCounters, Table};
@@ -165,6 +165,7 @@ impl Ftl for Bast {
     fn recover<F: Flash>(
         space: &Space,
         options: &BastOptions,
+        _means: Means,
         flash: &mut F,
     ) -> Result<Self, NoRecovery<F::Error>> {
         let plan = Self::plan(space, options)?;

@@ -23,7 +23,7 @@
 
 use crate::address::{Lpn, Pbn};
 use crate::flash::{Cause, Flash, Oob, Role};
-use crate::ftl::{Ftl, NoRecovery, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::options::NoOptions;
 use crate::parts::hybrid::programmable;
@@ -241,6 +241,7 @@ impl Ftl for Block {
     fn recover<F: Flash>(
         space: &Space,
         _: &NoOptions,
+        _means: Means,
         flash: &mut F,
     ) -> Result<Self, NoRecovery<F::Error>> {
         let mut block = Self::blank(space)?;

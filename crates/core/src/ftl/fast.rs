@@ -24,7 +24,7 @@
 
 use crate::address::Lpn;
 use crate::flash::{Flash, Role, Slot};
-use crate::ftl::{Ftl, NoRecovery, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::parts::hybrid::{Hybrid, HybridPlan, Log};
 use crate::report::{SchemeCounters, Table};
@@ -213,6 +213,7 @@ impl Ftl for Fast {
     fn recover<F: Flash>(
         space: &Space,
         options: &FastOptions,
+        _means: Means,
         flash: &mut F,
     ) -> Result<Self, NoRecovery<F::Error>> {
         let plan = Self::plan(space, options)?;

@@ -31,7 +31,7 @@
 
 use crate::address::Lpn;
 use crate::flash::{Flash, Role, Slot};
-use crate::ftl::{Ftl, NoRecovery, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::options;
 use crate::parts::hybrid::{Hybrid, HybridPlan, Log};
@@ -425,6 +425,7 @@ impl Ftl for Faster {
     fn recover<F: Flash>(
         space: &Space,
         options: &FasterOptions,
+        _means: Means,
         flash: &mut F,
     ) -> Result<Self, NoRecovery<F::Error>> {
         let plan = Self::plan(space, options)?;

@@ -28,7 +28,7 @@
 
 use crate::address::Lpn;
 use crate::flash::{Cause, Flash, Role, Slot};
-use crate::ftl::{Ftl, NoRecovery, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::parts::hybrid::{Hybrid, HybridPlan, Log};
 use crate::parts::tournament::Tournament;
@@ -307,6 +307,7 @@ impl Ftl for Fmax {
     fn recover<F: Flash>(
         space: &Space,
         options: &FmaxOptions,
+        _means: Means,
         flash: &mut F,
     ) -> Result<Self, NoRecovery<F::Error>> {
         let plan = Self::plan(space, options)?;

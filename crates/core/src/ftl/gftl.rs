@@ -30,7 +30,7 @@ use std::collections::VecDeque;
 
 use crate::address::{Lpn, Pbn, Ppn};
 use crate::flash::{Cause, Flash, Oob, Role, Slot};
-use crate::ftl::{Ftl, NoRecovery, PartTimes, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, PartTimes, Refusal, Run, Start};
 use crate::geometry::{Geometry, PAGES_PER_BLOCK_MAX, Space};
 use crate::parts::pool::Pool;
 use crate::report::{Combine, Merges, Observation, SchemeCounters, Table};
@@ -657,6 +657,7 @@ impl Ftl for Gftl {
     fn recover<F: Flash>(
         space: &Space,
         options: &GftlOptions,
+        _means: Means,
         flash: &mut F,
     ) -> Result<Self, NoRecovery<F::Error>> {
         let mut gftl = Self::blank(space, options)?;

@@ -31,7 +31,7 @@
 
 use crate::address::Lpn;
 use crate::flash::{Flash, Role, Slot};
-use crate::ftl::{Ftl, NoRecovery, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::options;
 use crate::parts::association::Associations;
@@ -497,6 +497,7 @@ impl Ftl for Kast {
     fn recover<F: Flash>(
         space: &Space,
         options: &KastOptions,
+        _means: Means,
         flash: &mut F,
     ) -> Result<Self, NoRecovery<F::Error>> {
         let (plan, sw_log_blocks) = Self::plan(space, options)?;

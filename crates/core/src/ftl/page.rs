@@ -23,7 +23,7 @@
 
 use crate::address::Lpn;
 use crate::flash::Flash;
-use crate::ftl::{Ftl, NoRecovery, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::parts::page_store::{PageOptions, PageStore};
 use crate::report::{Combine, Observation, SchemeCounters, Table, bits_for};
@@ -67,6 +67,7 @@ impl Ftl for Page {
     fn recover<F: Flash>(
         space: &Space,
         options: &PageOptions,
+        _means: Means,
         flash: &mut F,
     ) -> Result<Self, NoRecovery<F::Error>> {
         Ok(Self {

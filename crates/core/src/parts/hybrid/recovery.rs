@@ -232,7 +232,7 @@ mod tests {
     use crate::cut::{Change, CutFlash};
     use crate::flash::Slot;
     use crate::ftl::bast::Bast;
-    use crate::ftl::{Ftl, Run, Start};
+    use crate::ftl::{Ftl, Means, Run, Start};
     use crate::ram::RamFlash;
     use crate::suite::Case;
     use crate::{Geometry, Lpn, Pbn, Space};
@@ -265,7 +265,7 @@ mod tests {
             .find(|(_, change)| *change == Change::Erase(Pbn(3)));
         let (ram, _) = at_erase.expect("the log block is erased");
         let mut flash = CutFlash::new(ram.clone());
-        let ftl = Bast::recover(&space, &options, &mut flash).unwrap();
+        let ftl = Bast::recover(&space, &options, Means::FullScan, &mut flash).unwrap();
         assert_eq!(ftl.audit(&flash), Ok(11));
         assert_eq!(flash.ram.ledger.counters.oob_reads.map, 6 * 4);
         let mut ftl = ftl;
