@@ -1,5 +1,7 @@
 //! The project's own chores: `cargo xtask test` passes the tests, whatever that needs.
 
+mod fuzz;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -10,6 +12,7 @@ cargo xtask <chore>
   test     format, lints, all tests, conformance vectors, the two commands of the README;
            says what it skipped and why
   torture  power cuts at random: --minutes N [--scheme S] [--seed N], or --replay 'LINE'
+  fuzz     libFuzzer on everything that reads bytes: [--minutes N] [--target T]
   help     this text
 ";
 
@@ -18,6 +21,7 @@ fn main() -> ExitCode {
     match chore.as_str() {
         "test" => test(),
         "torture" => torture(),
+        "fuzz" => fuzz_chore(),
         "help" | "--help" | "-h" => {
             print!("{HELP}");
             ExitCode::SUCCESS
@@ -31,9 +35,52 @@ fn main() -> ExitCode {
 
 /// Every scheme under random power cuts; prints the cut points tried, or the line that replays a failure.
 fn torture() -> ExitCode {
-    let run = ["run", "--release", "--locked", "-p", "floatgate-core", "--example", "torture", "--"];
-    let status = Command::new(env!("CARGO")).current_dir(root()).args(run).args(std::env::args().skip(2)).status();
-    if status.is_ok_and(|status| status.success()) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let run = [
+        "run",
+        "--release",
+        "--locked",
+        "-p",
+        "floatgate-core",
+        "--example",
+        "torture",
+        "--",
+    ];
+    let status = Command::new(env!("CARGO"))
+        .current_dir(root())
+        .args(run)
+        .args(std::env::args().skip(2))
+        .status();
+    if status.is_ok_and(|status| status.success()) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn fuzz_chore() -> ExitCode {
+    let (mut minutes, mut targets) = (1.0, fuzz::TARGETS.to_vec());
+    let mut words = std::env::args().skip(2);
+    while let Some(word) = words.next() {
+        let value = words.next().unwrap_or_default();
+        let known = match word.as_str() {
+            "--minutes" => value.parse().map(|given| minutes = given).is_ok(),
+            "--target" => fuzz::known(&value)
+                .map(|given| targets = vec![given])
+                .is_some(),
+            _ => false,
+        };
+        if !known {
+            let names = fuzz::TARGETS.join(", ");
+            eprintln!("{word} {value:?}: --minutes NUMBER, --target one of {names}");
+            return ExitCode::from(2);
+        }
+    }
+    let mut steps = Steps {
+        root: root(),
+        done: Vec::new(),
+    };
+    steps.step("fuzz", |_| fuzz::fuzz(&targets, (minutes * 60.0) as u64));
+    steps.report()
 }
 
 /// How a step ended.
@@ -115,6 +162,9 @@ fn test() -> ExitCode {
     });
     steps.step("build the command", |root| {
         cargo(root, &["build", "--release", "--locked"])
+    });
+    steps.step("fuzz, a minute a target", |_| {
+        fuzz::fuzz(&fuzz::TARGETS, 60)
     });
     steps.step("conformance vectors", conformance);
     steps.step("main command", main_command);

@@ -19,6 +19,10 @@ use crate::ram::RamFlash;
 use crate::rng::SplitMix64;
 use crate::suite::Case;
 
+mod play;
+
+pub use play::play;
+
 /// Bytes of a page: its number, its version, and a check of both.
 const PAGE_BYTES: usize = 16;
 /// The version of a page that reads as zeroes.
@@ -493,7 +497,11 @@ fn catch<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     })
 }
 
-fn torture<S: Ftl>(case: &Case, effort: &Effort, only: Option<Cuts>) -> Result<Tally, String> {
+fn prepare<'a, S: Ftl>(
+    case: &'a Case,
+    effort: &'a Effort,
+    only: Option<Cuts>,
+) -> Result<Torture<'a, S>, String> {
     let geometry = Geometry::new(
         case.dies,
         case.blocks,
@@ -513,7 +521,7 @@ fn torture<S: Ftl>(case: &Case, effort: &Effort, only: Option<Cuts>) -> Result<T
         is_trimmed: false,
         history: (first == INITIAL).then_some(INITIAL).into_iter().collect(),
     };
-    let mut torture = Torture::<S> {
+    Ok(Torture {
         case,
         effort,
         space: Space::whole(&geometry),
@@ -521,7 +529,11 @@ fn torture<S: Ftl>(case: &Case, effort: &Effort, only: Option<Cuts>) -> Result<T
         shadow: vec![page; case.logical_pages as usize],
         only,
         tally: Tally::default(),
-    };
+    })
+}
+
+fn torture<S: Ftl>(case: &Case, effort: &Effort, only: Option<Cuts>) -> Result<Tally, String> {
+    let mut torture = prepare::<S>(case, effort, only)?;
     torture
         .run()
         .map_err(|error| format!("{}: {error}\n  case: {case}", S::KEY))?;
