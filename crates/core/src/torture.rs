@@ -637,6 +637,16 @@ fn numbers(key: &str) -> Vec<&'static str> {
         "k" => vec!["1", "2", "3"],
         "sw_log_blocks" => vec!["1", "2"],
         "chunk_pages" => vec!["1", "2", "4"],
+        "sequential_log_blocks" => vec!["1", "1", "2"],
+        "sequential_threshold" => vec!["1", "2", "3"],
+        "hot_interval" | "hot_interval_step" => vec!["1", "3", "100"],
+        "hot_blocks" | "adjust_period" => vec!["1", "2"],
+        "age_threshold" => vec!["2", "10"],
+        "partitions" => vec!["1", "2"],
+        "hot_updates" => vec!["1", "2", "3"],
+        "hot_maximum_percent" => vec!["0", "50"],
+        "merge_cost_entries" => vec!["0", "1", "2"],
+        "idle_timeout_ns" => vec!["0"],
         _ => vec![],
     }
 }

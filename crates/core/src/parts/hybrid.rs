@@ -66,6 +66,10 @@ pub enum Loss {
 
 /// What a scheme wants to hear about pages of its log blocks.
 pub trait Watch {
+    /// Whether data blocks are written by merges alone, and the roles of pages tell which log blocks can become data
+    /// blocks: sequential ones can, hot and cold ones never. The recovery goes by it.
+    const MERGES_ALONE_WRITE_DATA: bool = false;
+
     /// A page of logical block `l` has become valid in `log`.
     #[inline(always)]
     fn gained(&mut self, log: Log, l: u32) {
@@ -86,6 +90,10 @@ pub trait Watch {
     #[inline(always)]
     fn released(&mut self, log: Log) {
         let _ = log;
+    }
+    /// A page with that sequence number was found in `log` after a power cut, valid or not.
+    fn found_page(&mut self, log: Log, position: u32, sequence: u64) {
+        let _ = (log, position, sequence);
     }
     /// `log` was found after a power cut, and all its valid pages have been `gained`; it has that many further
     /// positions that are used up.
@@ -458,6 +466,16 @@ impl<W: Watch> Hybrid<W> {
         lpn.is_some() && self.newest(lpn) == self.space.geometry.ppn(self.log_block(log), position)
     }
 
+    /// The valid pages of a log block: position, local page, logical block.
+    pub fn valid_pages(&self, log: Log) -> impl Iterator<Item = (u32, Lpn, u32)> + '_ {
+        (0..self.pages_per_block())
+            .filter(move |&position| self.is_valid_at(log, position))
+            .map(move |position| {
+                let lpn = self.log_page(log, position);
+                (position, lpn, self.split(lpn).0)
+            })
+    }
+
     /// Positions of a log block written so far; the next free one is this.
     #[inline(always)]
     pub fn written<F: Flash>(&self, flash: &F, log: Log) -> u32 {
@@ -782,8 +800,12 @@ impl<W: Watch> Hybrid<W> {
             return self.merge_dead(flash, log);
         }
         let block = self.log_block(log);
-        // The erased positions of a sealed block cannot be programmed, nor be those of a data block.
-        let usable = self.logs[log.index()].sealed <= flash.programmed(block);
+        // The erased positions of a sealed block cannot be programmed, nor be those of a data block; nor may a
+        // data block have a page that cannot be read.
+        let LogBlock {
+            sealed, host_pages, ..
+        } = self.logs[log.index()];
+        let usable = sealed <= flash.programmed(block).min(host_pages) || sealed == 0;
         let missing = usable.then(|| self.missing_pages(flash, block, l));
         let Some(missing) = missing.flatten() else {
             self.merges.count_full(1);

@@ -66,6 +66,8 @@ pub struct Found {
     pub valid: u32,
     /// Whether its content counts no more.
     pub is_void: bool,
+    /// Whether it holds mapping pages.
+    pub holds_map: bool,
 }
 
 /// How much of a block is read.
@@ -144,8 +146,14 @@ impl Scan {
 
     fn note(&mut self, block: usize, position: u32, oob: Option<OobRead>) {
         // A page of no logical page of this space is nobody's, like one that cannot be read.
-        let oob = oob.filter(|oob| self.space.local_lpn(oob.oob.lpn).is_some());
         let Some(read) = oob else { return };
+        if matches!(read.oob.role, Role::Map | Role::Summary) {
+            self.blocks[block].holds_map |= read.oob.role == Role::Map;
+            return;
+        }
+        if self.space.local_lpn(read.oob.lpn).is_none() {
+            return;
+        }
         let pages = self.space.geometry.pages_per_block as usize;
         self.oobs[block * pages + position as usize] = oob;
         let found = &mut self.blocks[block];
@@ -309,7 +317,12 @@ impl Scan {
             let found = self.blocks[i];
             if found.is_used && found.valid == 0 {
                 let block = Pbn(self.first.0 + i as u32);
-                flash.erase(block, Cause::Gc, F::Token::default())?;
+                let cause = if found.holds_map {
+                    Cause::Map
+                } else {
+                    Cause::Gc
+                };
+                flash.erase(block, cause, F::Token::default())?;
                 self.forget(i);
             }
         }

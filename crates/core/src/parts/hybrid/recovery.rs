@@ -103,9 +103,10 @@ impl<W: Watch> Hybrid<W> {
     fn choose_data_blocks<F: Flash>(&mut self, scan: &Scan, flash: &F) -> Vec<u32> {
         let mut rivals = vec![0; self.data.len()];
         for (block, found) in scan.blocks().filter(|(_, found)| found.valid > 0) {
-            let Some(l) = scan.aligned_to(block) else {
-                continue;
-            };
+            let is_candidate = !W::MERGES_ALONE_WRITE_DATA
+                || matches!(found.role, Role::Data | Role::LogSequential);
+            let aligned_to = scan.aligned_to(block).filter(|_| is_candidate);
+            let Some(l) = aligned_to else { continue };
             rivals[l as usize] += 1;
             let data = &mut self.data[l as usize];
             if data.is_none() || found.first < scan.found(*data).first {
@@ -114,6 +115,11 @@ impl<W: Watch> Hybrid<W> {
         }
         let is_doubtful = |&l: &u32| {
             let block = self.data[l as usize];
+            if W::MERGES_ALONE_WRITE_DATA {
+                // Nobody programs it, but a page that cannot be read would be taken for one by whoever does not
+                // read its OOB.
+                return block.is_some() && scan.found(block).readable < flash.programmed(block);
+            }
             let has_room =
                 |block| (0..self.pages_per_block()).any(|o| programmable(flash, block, o));
             block.is_some()
@@ -136,8 +142,9 @@ impl<W: Watch> Hybrid<W> {
             let log = self.assign_slot(self.die_of_block(block), block);
             self.logs[log.index()].sealed = self.pages_per_block();
             self.logs[log.index()].host_pages = found.readable;
-            for (position, lpn, _) in scan.pages_of(block) {
+            for (position, lpn, read) in scan.pages_of(block) {
                 self.note_log_page(log, position, lpn);
+                self.watch.found_page(log, position, read.sequence);
             }
             taken.push(FoundLog {
                 log,
