@@ -111,6 +111,17 @@ impl Scan {
         depth: Depth,
         flash: &mut F,
     ) -> Result<Self, F::Error> {
+        let mut scan = Self::unread(space, left_out, flash);
+        for i in 0..space.blocks() {
+            if !scan.is_left_out(i) {
+                scan.read_block(Pbn(scan.first.0 + i), depth, flash)?;
+            }
+        }
+        Ok(scan)
+    }
+
+    /// The same without a read: all that is known is which blocks are blank.
+    pub fn unread<F: Flash>(space: &Space, left_out: u32, flash: &F) -> Self {
         let geometry = &space.geometry;
         let pages = geometry.pages_per_block;
         let mut scan = Self {
@@ -121,22 +132,33 @@ impl Scan {
             space: space.clone(),
         };
         for i in 0..space.blocks() {
-            if scan.is_left_out(i) {
-                continue;
-            }
-            let block = Pbn(scan.first.0 + i);
-            let end = match depth {
-                Depth::Whole => pages,
-                Depth::UpToErased => pages.min(flash.written(block) + 1),
-            };
-            scan.blocks[i as usize].is_used = flash.written(block) > 0;
-            for position in 0..end {
-                let at = geometry.ppn(block, position);
-                let (oob, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
-                scan.note(i as usize, position, oob);
-            }
+            scan.blocks[i as usize].is_used =
+                !scan.is_left_out(i) && flash.written(Pbn(scan.first.0 + i)) > 0;
         }
-        Ok(scan)
+        scan
+    }
+
+    /// Reads the OOBs of a block.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    pub fn read_block<F: Flash>(
+        &mut self,
+        block: Pbn,
+        depth: Depth,
+        flash: &mut F,
+    ) -> Result<(), F::Error> {
+        let pages = self.space.geometry.pages_per_block;
+        let end = match depth {
+            Depth::Whole => pages,
+            Depth::UpToErased => pages.min(flash.written(block) + 1),
+        };
+        for position in 0..end {
+            let at = self.space.geometry.ppn(block, position);
+            let (oob, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
+            self.note((block.0 - self.first.0) as usize, position, oob);
+        }
+        Ok(())
     }
 
     fn is_left_out(&self, block: u32) -> bool {
@@ -266,14 +288,19 @@ impl Scan {
                 self.set_void(block);
             }
         }
-        let geometry = self.space.geometry.clone();
+        self.count_valid(&newest);
+        newest
+    }
+
+    /// Counts the valid pages of each block.
+    pub fn count_valid(&mut self, newest: &Newest) {
         for block in &mut self.blocks {
             block.valid = 0;
         }
         for &at in newest.place.iter().filter(|at| at.is_some()) {
-            self.blocks[(geometry.block_of(at).0 - self.first.0) as usize].valid += 1;
+            let block = self.space.geometry.block_of(at).0 - self.first.0;
+            self.blocks[block as usize].valid += 1;
         }
-        newest
     }
 
     fn take_newest(&self, block: Pbn, fences: &[(u64, Pbn)], newest: &mut Newest) {
@@ -329,6 +356,12 @@ impl Scan {
         let is_blank = |&i: &u32| !self.is_left_out(i) && !self.blocks[i as usize].is_used;
         let blank = (0..self.space.blocks()).filter(is_blank);
         Ok(blank.map(|i| Pbn(self.first.0 + i)).collect())
+    }
+
+    /// Takes back what was read in a block: it holds something, but nothing in it says anything.
+    pub fn disregard(&mut self, block: Pbn) {
+        self.forget((block.0 - self.first.0) as usize);
+        self.blocks[(block.0 - self.first.0) as usize].is_used = true;
     }
 
     fn forget(&mut self, block: usize) {
