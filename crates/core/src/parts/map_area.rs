@@ -4,7 +4,7 @@
 //! *What makes it safe to rely on the area after a power cut.* Every copy of a map page has a version, one above
 //! that of the copy before it, and notes the sum of the versions of all map pages. The youngest copy in the area
 //! thereby knows the versions that the others must have: a map of which anything is missing, or older than it was,
-//! does not add up (see [`recovery`]).
+//! does not add up (see [`FoundArea`]).
 
 use std::collections::VecDeque;
 
@@ -14,6 +14,8 @@ use crate::ftl::Refusal;
 use crate::geometry::Space;
 
 mod recovery;
+
+pub use recovery::FoundArea;
 
 /// Numbers of operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -69,6 +71,12 @@ impl MapShape {
     pub fn first_block(&self, space: &Space, die: u32) -> Pbn {
         let geometry = &space.geometry;
         geometry.pbn(die, geometry.blocks_per_die - self.blocks)
+    }
+
+    /// The blocks of the area.
+    pub fn all_blocks(&self, space: &Space, die: u32) -> impl Iterator<Item = Pbn> + use<> {
+        let first = self.first_block(space, die).0;
+        (first..first + self.blocks).map(Pbn)
     }
 
     /// Checks that the map fits its blocks; returns its pages.

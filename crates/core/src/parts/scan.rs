@@ -320,6 +320,12 @@ impl Scan {
         fence.is_none_or(|&(since, rebuilt)| sequence > since || block == rebuilt)
     }
 
+    /// By logical block: whether what has been read so far tells of a rebuild.
+    pub fn rebuilt(&self) -> Vec<bool> {
+        let fences = self.fences().into_iter();
+        fences.map(|(_, rebuilt)| rebuilt.is_some()).collect()
+    }
+
     /// By logical block: the end of its latest rebuild, and where it is.
     fn fences(&self) -> Vec<(u64, Pbn)> {
         let mut fences = vec![(0, Pbn::NONE); self.space.logical_blocks() as usize];

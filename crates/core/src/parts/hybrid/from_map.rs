@@ -15,8 +15,8 @@
 use super::{Hybrid, HybridPlan, Watch};
 use crate::address::{Lpn, Pbn, Ppn};
 use crate::flash::{Cause, Flash};
-use crate::parts::map_area::MapArea;
-use crate::parts::scan::{Newest, Rules, Scan};
+use crate::parts::map_area::FoundArea;
+use crate::parts::scan::{Depth, Newest, Rules, Scan};
 
 /// The block map as the map blocks held it.
 #[derive(Debug)]
@@ -43,12 +43,12 @@ impl<W: Watch> Hybrid<W> {
     pub(super) fn read_block_map<F: Flash>(
         &self,
         plan: &HybridPlan,
+        areas: &[FoundArea],
         flash: &mut F,
     ) -> Result<Option<BlockMap>, F::Error> {
         let (mut data, mut logs) = (Vec::with_capacity(self.data.len()), Vec::new());
-        for die in self.space.first_die..self.space.first_die + self.space.dies {
-            let shape = plan.map_shape(&self.space);
-            let Some(entries) = MapArea::read_back(&self.space, die, shape, flash)? else {
+        for area in areas {
+            let Some(entries) = area.entries(flash)? else {
                 return Ok(None);
             };
             let mut entries = entries.into_iter().map(Pbn);
@@ -94,7 +94,7 @@ impl<W: Watch> Hybrid<W> {
         let doomed: Vec<Pbn> = free
             .filter(|&block| block.0 % geometry.blocks_per_die < usable && flash.written(block) > 0)
             .collect();
-        let room = MapArea::most_doomed(flash);
+        let room = FoundArea::most_doomed(flash);
         (doomed.len() <= room).then_some(BlockMap { data, logs, doomed })
     }
 
@@ -114,39 +114,70 @@ impl<W: Watch> Hybrid<W> {
                 is_in_log[lpn.index()] = true;
             }
         }
-        let mut newest = scan.newest(Rules::Moves);
-        self.unproved = match W::MERGES_ALONE_WRITE_DATA {
-            true => Vec::new(),
-            false => vec![0; self.newest.len().div_ceil(64)],
-        };
-        for (i, is_in_log) in is_in_log.into_iter().enumerate() {
-            let lpn = Lpn(i as u32);
+        let mut is_read = scan.rebuilt();
+        let mut in_data = Vec::new();
+        for lpn in (0..)
+            .map(Lpn)
+            .zip(&is_in_log)
+            .filter_map(|(lpn, &is_in)| is_in.then_some(lpn))
+        {
             let (l, o) = self.split(lpn);
             let block = map.data[l as usize];
-            if block.is_none() {
-                continue;
-            }
-            let at = self.space.geometry.ppn(block, o);
-            if !is_in_log {
-                self.believe(flash, &mut newest, lpn, at);
-                continue;
-            }
-            let (read, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
-            if let Some(read) = read.filter(|read| read.sequence > newest.sequence[i]) {
-                newest.place[i] = at;
-                newest.sequence[i] = read.sequence;
+            if block.is_some() {
+                let at = self.space.geometry.ppn(block, o);
+                let (read, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
+                match read {
+                    Some(read) => in_data.push((lpn, at, read.sequence)),
+                    None => is_read[l as usize] = true,
+                }
             }
         }
+        for (&block, _) in map
+            .data
+            .iter()
+            .zip(&is_read)
+            .filter(|&(block, &is)| is && block.is_some())
+        {
+            scan.read_block(block, Depth::UpToErased, flash)?;
+        }
+        let mut newest = scan.newest(Rules::Rebuilds);
+        for (lpn, at, sequence) in in_data {
+            let known = &mut newest.sequence[lpn.index()];
+            if !is_read[self.split(lpn).0 as usize] && sequence > *known {
+                *known = sequence;
+                newest.place[lpn.index()] = at;
+            }
+        }
+        self.believe_others(map, &is_in_log, &is_read, &mut newest, flash);
         scan.count_valid(&newest);
         Ok((scan, newest))
     }
 
-    /// Takes a page for the newest copy if it looks programmed.
-    fn believe<F: Flash>(&mut self, flash: &F, newest: &mut Newest, lpn: Lpn, at: Ppn) {
-        if flash.is_programmed(at) {
-            newest.place[lpn.index()] = at;
-            if let Some(word) = self.unproved.get_mut(lpn.index() / 64) {
-                *word |= 1 << (lpn.0 % 64);
+    /// Takes for the newest copy what looks programmed in a data block, if nothing of the page has been read.
+    fn believe_others<F: Flash>(
+        &mut self,
+        map: &BlockMap,
+        is_in_log: &[bool],
+        is_read: &[bool],
+        newest: &mut Newest,
+        flash: &F,
+    ) {
+        self.unproved = match W::MERGES_ALONE_WRITE_DATA {
+            true => Vec::new(),
+            false => vec![0; self.newest.len().div_ceil(64)],
+        };
+        for (i, place) in newest.place.iter_mut().enumerate() {
+            let (l, o) = self.split(Lpn(i as u32));
+            let block = map.data[l as usize];
+            if is_in_log[i] || is_read[l as usize] || block.is_none() {
+                continue;
+            }
+            let at = self.space.geometry.ppn(block, o);
+            if flash.is_programmed(at) {
+                *place = at;
+                if let Some(word) = self.unproved.get_mut(i / 64) {
+                    *word |= 1 << (i % 64);
+                }
             }
         }
     }

@@ -21,7 +21,7 @@ use crate::address::{Lpn, Pbn};
 use crate::flash::{Flash, Role};
 use crate::ftl::{Means, NoRecovery};
 use crate::geometry::Space;
-use crate::parts::map_area::MapArea;
+use crate::parts::map_area::{FoundArea, MapArea};
 use crate::parts::pool::Pool;
 use crate::parts::scan::{Depth, Newest, Rules, Scan};
 use crate::report::Merges;
@@ -89,8 +89,9 @@ impl<W: Watch> Hybrid<W> {
         read_log: &mut impl FnMut(&mut Scan, Pbn, &mut F) -> Result<(), F::Error>,
         flash: &mut F,
     ) -> Result<Vec<FoundLog>, F::Error> {
+        let areas = self.find_maps(plan, flash)?;
         let map = match means {
-            Means::Fastest if plan.map_blocks > 0 => self.read_block_map(plan, flash)?,
+            Means::Fastest if plan.map_blocks > 0 => self.read_block_map(plan, &areas, flash)?,
             Means::Fastest | Means::FullScan => None,
         };
         let (mut scan, newest, doomed) = match &map {
@@ -98,9 +99,9 @@ impl<W: Watch> Hybrid<W> {
                 let (scan, newest) = self.scan_by_map(plan, map, read_log, flash)?;
                 (scan, newest, map.doomed.clone())
             }
-            None => self.scan_everything(plan, flash)?,
+            None => self.scan_everything(plan, &areas, flash)?,
         };
-        let voids = self.make_maps_void(plan, &doomed, flash)?;
+        let voids = self.make_maps_void(&areas, &doomed, flash)?;
         let blank = scan.erase_useless(flash)?;
         for die in 0..self.space.dies {
             let on_die = blank
@@ -135,18 +136,18 @@ impl<W: Watch> Hybrid<W> {
     fn scan_everything<F: Flash>(
         &self,
         plan: &HybridPlan,
+        areas: &[FoundArea],
         flash: &mut F,
     ) -> Result<(Scan, Newest, Vec<Pbn>), F::Error> {
         let mut scan = Scan::read(&self.space, plan.map_blocks, Depth::Whole, flash)?;
         let mut doomed = Vec::new();
-        if plan.map_blocks > 0 {
-            for die in self.space.first_die..self.space.first_die + self.space.dies {
-                let shape = plan.map_shape(&self.space);
-                let (since, blocks) = MapArea::doomed(&self.space, die, shape, flash)?;
-                let found = |block: &Pbn| *scan.found(*block);
-                let is_old = |block: &Pbn| found(block).is_used && found(block).last < since;
-                doomed.extend(blocks.into_iter().filter(is_old));
-            }
+        for area in areas {
+            let (since, blocks) = area.doomed(flash)?;
+            let is_old = |block: &Pbn| {
+                let found = scan.found(*block);
+                found.is_used && found.last < since
+            };
+            doomed.extend(blocks.into_iter().filter(is_old));
         }
         doomed.iter().for_each(|&block| scan.disregard(block));
         let newest = scan.newest(Rules::Rebuilds);
@@ -235,25 +236,39 @@ impl<W: Watch> Hybrid<W> {
         }
     }
 
+    /// The map areas as the flash holds them, by die.
+    fn find_maps<F: Flash>(
+        &self,
+        plan: &HybridPlan,
+        flash: &mut F,
+    ) -> Result<Vec<FoundArea>, F::Error> {
+        let shape = plan.map_shape(&self.space);
+        let dies = if plan.map_blocks > 0 {
+            self.space.dies
+        } else {
+            0
+        };
+        let first = self.space.first_die;
+        (first..first + dies)
+            .map(|die| FoundArea::read(&self.space, die, shape, flash))
+            .collect()
+    }
+
     /// Before anything is changed: what the maps say is not true from now on. Returns the block that says so, by die.
     fn make_maps_void<F: Flash>(
         &self,
-        plan: &HybridPlan,
+        areas: &[FoundArea],
         doomed: &[Pbn],
         flash: &mut F,
     ) -> Result<Vec<Pbn>, F::Error> {
-        if plan.map_blocks == 0 {
-            return Ok(Vec::new());
-        }
-        let shape = plan.map_shape(&self.space);
-        let make_void = |die| {
-            let doomed = doomed.iter().copied();
-            let here: Vec<Pbn> = doomed
+        let make_void = |(die, area): (u32, &FoundArea)| {
+            let on_die = doomed.iter().copied();
+            let here: Vec<Pbn> = on_die
                 .filter(|&block| self.die_of_block(block) == die)
                 .collect();
-            MapArea::make_void(&self.space, self.space.first_die + die, shape, &here, flash)
+            area.make_void(&here, flash)
         };
-        (0..self.space.dies).map(make_void).collect()
+        (0..).zip(areas).map(make_void).collect()
     }
 
     /// Writes the maps anew.

@@ -23,12 +23,18 @@ use crate::geometry::Space;
 const VOID: u32 = 1;
 
 /// A readable page of the area.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Copy {
     at: Ppn,
     read: OobRead,
     version: u64,
     writes: u64,
+}
+
+impl Copy {
+    fn is_void(&self) -> bool {
+        self.read.oob.tag & VOID != 0
+    }
 }
 
 fn number(bytes: &[u8], at: usize) -> u64 {
@@ -44,89 +50,118 @@ fn numbers(bytes: &[u8]) -> impl Iterator<Item = u32> + '_ {
     cells.map(|cell| u32::from_le_bytes([cell[0], cell[1], cell[2], cell[3]]))
 }
 
-/// The OOBs of the area's blocks, each up to its first erased page.
-fn read_oobs<F: Flash>(
-    space: &Space,
+/// What the OOBs of a die's area say, each block read up to its first erased page.
+#[derive(Debug)]
+pub struct FoundArea {
+    space: Space,
     die: u32,
     shape: MapShape,
-    flash: &mut F,
-) -> Result<Vec<Copy>, F::Error> {
-    let geometry = &space.geometry;
-    let first = shape.first_block(space, die).0;
-    let mut copies = Vec::new();
-    for block in (first..first + shape.blocks).map(Pbn) {
-        let end = geometry.pages_per_block.min(flash.written(block) + 1);
-        for position in 0..end {
-            let at = geometry.ppn(block, position);
-            let (read, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
-            if let Some(read) = read.filter(|read| read.oob.role == Role::Map) {
-                let bytes = flash.last_oob_bytes();
-                let (version, writes) = (number(bytes, 0), number(bytes, 8));
-                copies.push(Copy {
-                    at,
-                    read,
-                    version,
-                    writes,
-                });
-            }
-        }
-    }
-    Ok(copies)
+    copies: Vec<Copy>,
 }
 
-/// The newest copies of all map pages, if they are the whole map and nothing makes them void.
-fn newest_copies(copies: &[Copy], pages: u32) -> Option<Vec<Copy>> {
-    let age = |copy: &&Copy| copy.read.sequence;
-    let is_void = |copy: &&Copy| copy.read.oob.tag & VOID != 0;
-    let since = copies.iter().filter(is_void).map(|copy| age(&copy)).max();
-    let mut newest: Vec<Option<&Copy>> = vec![None; pages as usize];
-    for copy in copies.iter().filter(|copy| Some(age(copy)) > since) {
-        let known = newest.get_mut(copy.read.oob.lpn.index())?;
-        if known.is_none_or(|known| age(&known) < age(&copy)) {
-            *known = Some(copy);
-        }
-    }
-    let newest: Vec<Copy> = newest
-        .into_iter()
-        .map(|copy| copy.copied())
-        .collect::<Option<_>>()?;
-    let youngest = newest.iter().max_by_key(age)?;
-    let versions = newest
-        .iter()
-        .try_fold(0_u64, |sum, copy| sum.checked_add(copy.version));
-    (versions == Some(youngest.writes)).then_some(newest)
-}
-
-impl MapArea {
-    /// The entries of a die's map as the area holds them; `None` if they cannot be relied on, or if the pages are too
-    /// small to hold them. Reads the OOBs of the area, each block up to its first erased page, and the map pages.
+impl FoundArea {
+    /// Reads the OOBs of the area. The sizes have been [checked](MapShape::check).
     ///
     /// # Errors
     /// Those of the flash.
-    pub fn read_back<F: Flash>(
+    pub fn read<F: Flash>(
         space: &Space,
         die: u32,
         shape: MapShape,
         flash: &mut F,
-    ) -> Result<Option<Vec<u32>>, F::Error> {
+    ) -> Result<Self, F::Error> {
+        let geometry = &space.geometry;
+        let mut copies = Vec::new();
+        for block in shape.all_blocks(space, die) {
+            let end = geometry.pages_per_block.min(flash.written(block) + 1);
+            for position in 0..end {
+                let at = geometry.ppn(block, position);
+                let (read, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
+                if let Some(read) = read.filter(|read| read.oob.role == Role::Map) {
+                    let bytes = flash.last_oob_bytes();
+                    let (version, writes) = (number(bytes, 0), number(bytes, 8));
+                    copies.push(Copy {
+                        at,
+                        read,
+                        version,
+                        writes,
+                    });
+                }
+            }
+        }
+        Ok(Self {
+            space: space.clone(),
+            die,
+            shape,
+            copies,
+        })
+    }
+
+    /// The void page, if there is one; the youngest, if there are several.
+    fn void_page(&self) -> Option<&Copy> {
+        let voids = self.copies.iter().filter(|copy| copy.is_void());
+        voids.max_by_key(|copy| copy.read.sequence)
+    }
+
+    /// The newest copies of all map pages, if they are the whole map and nothing makes them void.
+    fn newest_copies(&self) -> Option<Vec<Copy>> {
+        let age = |copy: &&Copy| copy.read.sequence;
+        let since = self.void_page().map(|copy| age(&copy));
+        let mut newest: Vec<Option<&Copy>> = vec![None; self.shape.pages() as usize];
+        for copy in self.copies.iter().filter(|copy| Some(age(copy)) > since) {
+            let known = newest.get_mut(copy.read.oob.lpn.index())?;
+            if known.is_none_or(|known| age(&known) < age(&copy)) {
+                *known = Some(copy);
+            }
+        }
+        let newest: Option<Vec<Copy>> = newest.into_iter().map(|copy| copy.copied()).collect();
+        let newest = newest?;
+        let youngest = newest.iter().max_by_key(age)?;
+        let mut versions = newest.iter().map(|copy| copy.version);
+        let sum = versions.try_fold(0_u64, u64::checked_add);
+        (sum == Some(youngest.writes)).then_some(newest)
+    }
+
+    /// Reads the map pages: the entries of the map, or `None` if they cannot be relied on, or if the pages are too
+    /// small to hold them.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    pub fn entries<F: Flash>(&self, flash: &mut F) -> Result<Option<Vec<u32>>, F::Error> {
+        let shape = self.shape;
         let entries_held = shape.entries_per_page.min(shape.entries);
         if !F::BEARS_DATA || u64::from(entries_held) * 4 > u64::from(flash.page_bytes()) {
             return Ok(None);
         }
-        let copies = read_oobs(space, die, shape, flash)?;
-        let Some(newest) = newest_copies(&copies, shape.pages()) else {
+        let Some(newest) = self.newest_copies() else {
             return Ok(None);
         };
         let mut entries = Vec::with_capacity(shape.entries as usize);
-        for (page, copy) in newest.iter().enumerate() {
-            let left = shape.entries as usize - page * shape.entries_per_page as usize;
+        for copy in newest {
+            let left = shape.entries as usize - entries.len();
             let here = left.min(shape.entries_per_page as usize);
-            let take = |bytes: &[u8]| {
-                entries.extend(numbers(bytes).take(here));
-            };
+            let take = |bytes: &[u8]| entries.extend(numbers(bytes).take(here));
             flash.read_map(copy.at, take, F::Token::default())?;
         }
         Ok(Some(entries))
+    }
+
+    /// Reads the void page, if there is one: the blocks that it lists, and its sequence number. What is older in these
+    /// blocks counts no more.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    pub fn doomed<F: Flash>(&self, flash: &mut F) -> Result<(u64, Vec<Pbn>), F::Error> {
+        let mut blocks = Vec::new();
+        let Some(void) = self.void_page() else {
+            return Ok((0, blocks));
+        };
+        let take = |bytes: &[u8]| {
+            let listed = numbers(bytes).filter_map(|number| number.checked_sub(1));
+            blocks.extend(listed.map(Pbn));
+        };
+        flash.read_map(void.at, take, F::Token::default())?;
+        Ok((void.read.sequence, blocks))
     }
 
     /// Blocks that a void page can list.
@@ -134,24 +169,17 @@ impl MapArea {
         flash.page_bytes() as usize / 4
     }
 
-    /// Makes the map in the area void, and notes the `doomed` blocks of the die, which are going to be erased. Returns
-    /// the block with the page that says so, for [`MapArea::restart`].
+    /// Makes the map void, and notes the `doomed` blocks of the die, which are going to be erased. Returns the block
+    /// with the page that says so, for [`MapArea::restart`].
     ///
     /// # Errors
     /// Those of the flash.
-    pub fn make_void<F: Flash>(
-        space: &Space,
-        die: u32,
-        shape: MapShape,
-        doomed: &[Pbn],
-        flash: &mut F,
-    ) -> Result<Pbn, F::Error> {
-        let first = shape.first_block(space, die).0;
-        let mut blocks = (first..first + shape.blocks).map(Pbn);
+    pub fn make_void<F: Flash>(&self, doomed: &[Pbn], flash: &mut F) -> Result<Pbn, F::Error> {
+        let mut blocks = self.shape.all_blocks(&self.space, self.die);
         let block = match blocks.find(|&block| flash.written(block) == 0) {
             Some(blank) => blank,
             None => {
-                let oldest = Self::oldest_block(space, die, shape, flash)?;
+                let oldest = self.oldest_block();
                 flash.erase(oldest, Cause::Map, F::Token::default())?;
                 oldest
             }
@@ -161,7 +189,7 @@ impl MapArea {
             role: Role::Map,
             tag: VOID,
         };
-        let at = space.geometry.first_page(block);
+        let at = self.space.geometry.first_page(block);
         let list = |bytes: &mut [u8]| {
             for (cell, block) in bytes.chunks_exact_mut(4).zip(doomed) {
                 cell.copy_from_slice(&(block.0 + 1).to_le_bytes());
@@ -171,57 +199,21 @@ impl MapArea {
         Ok(block)
     }
 
-    /// The blocks that the void page lists, if there is one, and its sequence number: what is older in these blocks
-    /// counts no more. Reads the OOB of the first page of each block of the area, and the void page.
-    ///
-    /// # Errors
-    /// Those of the flash.
-    pub fn doomed<F: Flash>(
-        space: &Space,
-        die: u32,
-        shape: MapShape,
-        flash: &mut F,
-    ) -> Result<(u64, Vec<Pbn>), F::Error> {
-        let first = shape.first_block(space, die).0;
-        let mut void: Option<(u64, Ppn)> = None;
-        for block in (first..first + shape.blocks).map(Pbn) {
-            let at = space.geometry.first_page(block);
-            let (read, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
-            let is_void = |read: &OobRead| read.oob.role == Role::Map && read.oob.tag & VOID != 0;
-            void = void.max(read.filter(is_void).map(|read| (read.sequence, at)));
-        }
-        let mut blocks = Vec::new();
-        let Some((sequence, at)) = void else {
-            return Ok((0, blocks));
-        };
-        let take = |bytes: &[u8]| {
-            blocks = numbers(bytes)
-                .filter_map(|n| n.checked_sub(1))
-                .map(Pbn)
-                .collect()
-        };
-        flash.read_map(at, take, F::Token::default())?;
-        Ok((sequence, blocks))
-    }
-
     /// The block whose youngest page is the oldest; one without a readable page before all others. As the area has
     /// two blocks at least, it is not the one with the youngest page, if there is any.
-    fn oldest_block<F: Flash>(
-        space: &Space,
-        die: u32,
-        shape: MapShape,
-        flash: &mut F,
-    ) -> Result<Pbn, F::Error> {
-        let first = shape.first_block(space, die).0;
-        let mut youngest = vec![0; shape.blocks as usize];
-        for copy in read_oobs(space, die, shape, flash)? {
-            let block = (space.geometry.block_of(copy.at).0 - first) as usize;
+    fn oldest_block(&self) -> Pbn {
+        let first = self.shape.first_block(&self.space, self.die);
+        let mut youngest = vec![0; self.shape.blocks as usize];
+        for copy in &self.copies {
+            let block = (self.space.geometry.block_of(copy.at).0 - first.0) as usize;
             youngest[block] = copy.read.sequence.max(youngest[block]);
         }
-        let oldest = (0..shape.blocks).min_by_key(|&i| youngest[i as usize]);
-        Ok(Pbn(first + oldest.unwrap_or(0)))
+        let oldest = (0..self.shape.blocks).min_by_key(|&i| youngest[i as usize]);
+        Pbn(first.0 + oldest.unwrap_or(0))
     }
+}
 
+impl MapArea {
     /// Erases the area, but for the void page, writes the whole map, and erases the void page's block.
     /// The sizes have been [checked](MapShape::check).
     ///
@@ -236,7 +228,7 @@ impl MapArea {
         flash: &mut F,
     ) -> Result<Self, F::Error> {
         let mut area = Self::empty(space, die, shape);
-        let blocks = (area.base.0..area.base.0 + shape.blocks).map(Pbn);
+        let blocks = shape.all_blocks(space, die);
         area.erased = blocks.filter(|&block| block != void).collect();
         for &block in &area.erased {
             if flash.written(block) > 0 {
