@@ -24,7 +24,7 @@ use crate::report::Merges;
 mod from_map;
 mod recovery;
 
-pub use recovery::FoundLog;
+pub use recovery::{FoundLog, recovery_costs};
 
 /// Number of a log block's place in the log table: lowest free number when the block is taken, kept
 /// until it is erased or becomes a data block.

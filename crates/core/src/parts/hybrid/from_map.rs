@@ -218,3 +218,86 @@ impl<W: Watch> Hybrid<W> {
         (l * pages..(l + 1) * pages).try_for_each(|lpn| self.prove_now(flash, Lpn(lpn)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::ftl::bast::Bast;
+    use crate::ftl::{Ftl, Means, Run};
+    use crate::ram::RamFlash;
+    use crate::suite::{Bench, Case};
+    use crate::{Lpn, Ppn, Space, Striped};
+
+    type S = Striped<Bast>;
+
+    fn small() -> (Case, Bench<S>) {
+        let case = Case::small(1, 9, 4, 3)
+            .with("log_blocks", 2)
+            .with("map_blocks", 2)
+            .with("map_entries_per_page", 2);
+        let bench = Bench::new(&Case {
+            start: crate::Start::Full,
+            ..case.clone()
+        });
+        (case, bench.unwrap())
+    }
+
+    /// OOB and page reads of a recovery.
+    fn recover(case: &Case, means: Means, flash: &mut RamFlash) -> (S, [u64; 2]) {
+        flash.ledger.reset_counters();
+        let space = Space::whole(flash.ledger.geometry());
+        let ftl = S::recover(&space, &case.options_of::<S>().unwrap(), means, flash).unwrap();
+        let done = &flash.ledger.counters;
+        let reads = [done.oob_reads.map, done.reads.map];
+        (ftl, reads)
+    }
+
+    /// Worked by hand. The 3 map pages and the first log block's fill the first map block; the second log block's
+    /// page makes the area turn: 4 pages in the second, the first erased. So 5 OOBs of the area, 3 map pages, 3 and 2
+    /// OOBs of the log blocks, and the 3 pages in them once more in the data blocks.
+    #[test]
+    fn reads_of_a_small_device() {
+        let (case, mut bench) = small();
+        bench.play("W 1 1, W 0 1, W 5 1");
+        let (ftl, reads) = recover(&case, Means::Fastest, &mut bench.flash);
+        assert_eq!(reads, [5 + 3 + 2 + 3, 3]);
+        bench.ftl = ftl;
+        bench.read_all().unwrap();
+        // Those in no log block are looked at when they are first read.
+        assert_eq!(bench.flash.ledger.counters.oob_reads.map, 13 + 9);
+        bench.read_all().unwrap();
+        assert_eq!(bench.flash.ledger.counters.oob_reads.map, 13 + 9);
+    }
+
+    /// Page 9 was trimmed before a rebuild and lies in no data block: neither way brings it back.
+    #[test]
+    fn what_a_rebuild_left_out_stays_out() {
+        let (case, mut bench) = small();
+        bench.play("W 9 1, W 8 1, T 9 1, W 10 1, W 8 1, W 8 1");
+        for means in [Means::Fastest, Means::FullScan] {
+            let mut flash = bench.flash.clone();
+            let (mut ftl, _) = recover(&case, means, &mut flash);
+            flash.new_request(1);
+            ftl.read(&mut flash, &Run::whole(Lpn(9), 1)).unwrap();
+            assert_eq!((ftl.audit(&flash), flash.unwritten_reads), (Ok(11), 1));
+        }
+    }
+
+    /// Only the log block's OOBs are read after a recovery by map blocks; without the newest copy of a map page
+    /// it takes the full scan.
+    #[test]
+    fn a_map_that_lacks_its_newest_page_is_not_trusted() {
+        let (case, mut bench) = small();
+        bench.play("W 1 1, W 0 1, W 5 1");
+        // The youngest page of the area goes; older copies of its map page are gone with the reclaim.
+        let youngest = (7 * 4..9 * 4)
+            .map(Ppn)
+            .filter_map(|at| Some((bench.flash.peek_oob(at)?.sequence, at)))
+            .max();
+        let (_, at) = youngest.unwrap();
+        bench.flash.lose(at);
+        let (ftl, reads) = recover(&case, Means::Fastest, &mut bench.flash);
+        assert_eq!(reads, [5 + 7 * 4, 0]);
+        bench.ftl = ftl;
+        bench.read_all().unwrap();
+    }
+}

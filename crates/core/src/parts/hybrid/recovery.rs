@@ -19,8 +19,8 @@
 use super::{Hybrid, HybridPlan, Log, Watch, programmable};
 use crate::address::{Lpn, Pbn};
 use crate::flash::{Flash, Role};
-use crate::ftl::{Means, NoRecovery};
-use crate::geometry::Space;
+use crate::ftl::{Means, NoRecovery, RecoveryCost, Refusal};
+use crate::geometry::{Geometry, Space};
 use crate::parts::map_area::{FoundArea, MapArea};
 use crate::parts::pool::Pool;
 use crate::parts::scan::{Depth, Newest, Rules, Scan};
@@ -37,6 +37,32 @@ pub struct FoundLog {
     pub last: u64,
     /// Role of its oldest readable page: the kind of log block.
     pub role: Role,
+}
+
+/// What the recovery of a hybrid takes: the full scan, and with map blocks the way by these. `plan` as the scheme makes
+/// it for the whole device; where it refuses, there is only the scan to tell of.
+pub fn recovery_costs(geometry: &Geometry, plan: Result<HybridPlan, Refusal>) -> Vec<RecoveryCost> {
+    let scan = RecoveryCost::scan("full scan", geometry.pages().into());
+    let Some(plan) = plan.ok().filter(|plan| plan.map_blocks > 0) else {
+        return vec![scan];
+    };
+    let shape = plan.map_shape(&Space::whole(geometry));
+    let on_all_dies = |n: u32| u64::from(geometry.dies) * u64::from(n);
+    let pages = u64::from(geometry.pages_per_block);
+    let scan = RecoveryCost {
+        // The void page of an earlier recovery that was cut too.
+        page_reads: on_all_dies(1),
+        programs: on_all_dies(shape.pages() + 1),
+        erases: on_all_dies(shape.blocks + 1),
+        ..scan
+    };
+    let by_map = RecoveryCost {
+        means: "map blocks",
+        oob_reads: pages * (on_all_dies(shape.blocks) + 2 * on_all_dies(plan.log_slots)),
+        page_reads: on_all_dies(shape.pages()),
+        ..scan.clone()
+    };
+    vec![scan, by_map]
 }
 
 impl<W: Watch> Hybrid<W> {
