@@ -446,6 +446,11 @@ impl<W: Watch> Hybrid<W> {
         self.logs[log.index()].pbn
     }
 
+    /// The die of the space on which a log block lies.
+    pub fn die_of_log(&self, log: Log) -> u32 {
+        self.die_of_block(self.log_block(log))
+    }
+
     /// Valid pages of a log block.
     #[inline(always)]
     pub fn valid(&self, log: Log) -> u32 {
