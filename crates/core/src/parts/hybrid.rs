@@ -22,9 +22,12 @@ use crate::parts::scan::move_tag;
 use crate::report::Merges;
 
 mod from_map;
+mod from_tables;
 mod recovery;
 
-pub use recovery::{FoundLog, recovery_costs};
+pub use from_map::{BlockMap, NamedLog};
+pub use from_tables::{KnownBlocks, KnownLog};
+pub use recovery::{FoundLog, Shortcuts, recovery_costs};
 
 /// Number of a log block's place in the log table: lowest free number when the block is taken, kept
 /// until it is erased or becomes a data block.
@@ -136,6 +139,8 @@ struct LogBlock {
     /// Positions that count as written whatever the flash says: all of them in a block found after a power
     /// cut, whose erased positions cannot be trusted.
     sealed: u32,
+    /// Whether it was taken for one logical block alone, as the map tells where that matters.
+    is_sequential: bool,
 }
 
 const BLANK: LogBlock = LogBlock {
@@ -145,7 +150,12 @@ const BLANK: LogBlock = LogBlock {
     owner: NO_BLOCK,
     aligned_to: NO_BLOCK,
     sealed: 0,
+    is_sequential: false,
 };
+
+/// Bit of a log slot's map entry: the log block is a sequential one. No block has so high a number, because a page has
+/// one of 32 bits and the bit is set only where a block has two pages.
+const SEQUENTIAL_BIT: u32 = 1 << 31;
 
 /// Sizes a hybrid is made with, all for one die.
 #[derive(Clone, Copy, Debug)]
@@ -516,6 +526,11 @@ impl<W: Watch> Hybrid<W> {
         self.pools[die as usize].take()
     }
 
+    /// Blocks that are lent.
+    pub fn lent(&self) -> u32 {
+        self.lent
+    }
+
     /// Takes back a block that was lent and has been erased.
     pub fn take_back(&mut self, block: Pbn) {
         self.lent -= 1;
@@ -603,6 +618,7 @@ impl<W: Watch> Hybrid<W> {
         let log = self.assign_slot(die, pbn);
         if let Some(l) = owner {
             self.own(log, l);
+            self.logs[log.index()].is_sequential = true;
         }
         self.map_event(flash, die, None, Some(log))?;
         Ok(log)
@@ -1095,7 +1111,13 @@ impl<W: Watch> Hybrid<W> {
         if entry >= per_die + self.slots_per_die || switched == Some(at) {
             return Pbn::NONE.0;
         }
-        self.logs[at.index()].pbn.0
+        let LogBlock {
+            pbn, is_sequential, ..
+        } = self.logs[at.index()];
+        if W::MERGES_ALONE_WRITE_DATA && is_sequential && self.pages_per_block() > 1 {
+            return pbn.0 | SEQUENTIAL_BIT;
+        }
+        pbn.0
     }
 
     // ---- checks -----------------------------------------------------------------------------------

@@ -161,6 +161,12 @@ impl Scan {
         Ok(())
     }
 
+    /// Notes a page that is known from elsewhere.
+    pub fn set_page(&mut self, at: Ppn, read: OobRead) {
+        let (block, position) = self.space.geometry.split(at);
+        self.note((block.0 - self.first.0) as usize, position, Some(read));
+    }
+
     fn is_left_out(&self, block: u32) -> bool {
         let blocks_per_die = self.space.geometry.blocks_per_die;
         block % blocks_per_die >= blocks_per_die - self.left_out
@@ -340,23 +346,22 @@ impl Scan {
         fences
     }
 
-    /// Erases every block that holds something, but no newest copy. After it no block without a valid page
-    /// is anything but blank. Returns the blank blocks in the order of their numbers.
+    /// Erases every block that holds something, but no newest copy; those with mapping pages first, so that nothing
+    /// else changes while they still tell how everything was. After it no block without a valid page is anything
+    /// but blank. Returns the blank blocks in the order of their numbers.
     ///
     /// # Errors
     /// Those of the flash.
     pub fn erase_useless<F: Flash>(&mut self, flash: &mut F) -> Result<Vec<Pbn>, F::Error> {
-        for i in 0..self.blocks.len() {
-            let found = self.blocks[i];
-            if found.is_used && found.valid == 0 {
-                let block = Pbn(self.first.0 + i as u32);
-                let cause = if found.holds_map {
-                    Cause::Map
-                } else {
-                    Cause::Gc
-                };
-                flash.erase(block, cause, F::Token::default())?;
-                self.forget(i);
+        for cause in [Cause::Map, Cause::Gc] {
+            for i in 0..self.blocks.len() {
+                let found = self.blocks[i];
+                let is_meant = found.holds_map == (cause == Cause::Map);
+                if is_meant && found.is_used && found.valid == 0 {
+                    let block = Pbn(self.first.0 + i as u32);
+                    flash.erase(block, cause, F::Token::default())?;
+                    self.forget(i);
+                }
             }
         }
         let is_blank = |&i: &u32| !self.is_left_out(i) && !self.blocks[i as usize].is_used;

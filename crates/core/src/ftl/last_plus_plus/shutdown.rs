@@ -38,7 +38,7 @@ impl LastPlusPlus {
             }
         }
         let content = if F::BEARS_DATA {
-            self.snapshot_content(flash)
+            self.snapshot_content()
         } else {
             Vec::new()
         };
@@ -64,12 +64,14 @@ impl LastPlusPlus {
         Ok(())
     }
 
-    pub(super) fn snapshot_content<F: Flash>(&self, flash: &F) -> Vec<u8> {
+    pub(super) fn snapshot_content(&self) -> Vec<u8> {
         let geometry = &self.h.space().geometry;
         let pages = self.h.pages_per_block();
         let block_on = |segment, die| {
-            let block = self.h.log_block(self.h.owned(self.logical(segment, die))?);
-            let pst = (0..pages).map(|o| flash.is_programmed(geometry.ppn(block, o)));
+            let log = self.h.owned(self.logical(segment, die))?;
+            let block = self.h.log_block(log);
+            // Not as the flash has it: a position that a power cut has spoilt holds no page.
+            let pst = (0..pages).map(|o| self.h.log_page(log, o).is_some());
             Some((block.0 - geometry.pbn(die, 0).0, pst.collect()))
         };
         let segments: Vec<SegmentBlocks> = self

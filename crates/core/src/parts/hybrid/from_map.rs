@@ -12,18 +12,28 @@
 //! programmed, but cannot be read. To find it, all data blocks would have to be read; so it is left to the
 //! first read or copy of such a page, which reads its OOB first.
 
-use super::{Hybrid, HybridPlan, Watch};
+use super::{Hybrid, HybridPlan, SEQUENTIAL_BIT, Shortcuts, Watch};
 use crate::address::{Lpn, Pbn, Ppn};
 use crate::flash::{Cause, Flash};
 use crate::parts::map_area::FoundArea;
 use crate::parts::scan::{Depth, Newest, Rules, Scan};
 
+/// A log block that the map names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NamedLog {
+    /// Where it is.
+    pub block: Pbn,
+    /// Whether it is a sequential one, where merges alone write data blocks; else `false`.
+    pub is_sequential: bool,
+}
+
 /// The block map as the map blocks held it.
 #[derive(Debug)]
-pub(super) struct BlockMap {
+pub struct BlockMap {
     /// By logical block.
-    data: Vec<Pbn>,
-    logs: Vec<Pbn>,
+    pub data: Vec<Pbn>,
+    /// The log blocks of all dies.
+    pub logs: Vec<NamedLog>,
     /// Blocks in no entry that are not blank.
     pub(super) doomed: Vec<Pbn>,
 }
@@ -54,7 +64,12 @@ impl<W: Watch> Hybrid<W> {
             let mut entries = entries.into_iter().map(Pbn);
             let per_die = self.space.geometry.logical_blocks_per_die() as usize;
             data.extend(entries.by_ref().take(per_die));
-            logs.extend(entries.filter(|log| log.is_some()));
+            let kinds = W::MERGES_ALONE_WRITE_DATA && self.pages_per_block() > 1;
+            let named = |entry: Pbn| NamedLog {
+                block: Pbn(if kinds { entry.0 & !SEQUENTIAL_BIT } else { entry.0 }),
+                is_sequential: kinds && entry.0 & SEQUENTIAL_BIT != 0,
+            };
+            logs.extend(entries.filter(|log| log.is_some()).map(named));
         }
         Ok(self.checked(plan, data, logs, flash))
     }
@@ -65,7 +80,7 @@ impl<W: Watch> Hybrid<W> {
         &self,
         plan: &HybridPlan,
         data: Vec<Pbn>,
-        mut logs: Vec<Pbn>,
+        mut logs: Vec<NamedLog>,
         flash: &F,
     ) -> Option<BlockMap> {
         let geometry = &self.space.geometry;
@@ -82,7 +97,7 @@ impl<W: Watch> Hybrid<W> {
         if !named.copied().all(|block| name(block) == Some(false)) {
             return None;
         }
-        let known: Vec<Option<bool>> = logs.iter().map(|&log| name(log)).collect();
+        let known: Vec<Option<bool>> = logs.iter().map(|log| name(log.block)).collect();
         if known.contains(&None) {
             return None;
         }
@@ -103,14 +118,14 @@ impl<W: Watch> Hybrid<W> {
         &mut self,
         plan: &HybridPlan,
         map: &BlockMap,
-        read_log: &mut impl FnMut(&mut Scan, Pbn, &mut F) -> Result<(), F::Error>,
+        shortcuts: &mut impl Shortcuts<F>,
         flash: &mut F,
     ) -> Result<(Scan, Newest), F::Error> {
         let mut scan = Scan::unread(&self.space, plan.map_blocks, flash);
         let mut is_in_log = vec![false; self.newest.len()];
         for &log in &map.logs {
-            read_log(&mut scan, log, flash)?;
-            for (_, lpn, _) in scan.pages_of(log) {
+            shortcuts.read_log(&mut scan, log, flash)?;
+            for (_, lpn, _) in scan.pages_of(log.block) {
                 is_in_log[lpn.index()] = true;
             }
         }

@@ -16,7 +16,7 @@
 //! page and no other block in use is aligned to the logical block; otherwise, if it has room at all, the
 //! logical block is rebuilt before the first write of the host.
 
-use super::{Hybrid, HybridPlan, Log, Watch, programmable};
+use super::{BlockMap, Hybrid, HybridPlan, KnownBlocks, Log, NamedLog, Watch, programmable};
 use crate::address::{Lpn, Pbn};
 use crate::flash::{Flash, Role};
 use crate::ftl::{Means, NoRecovery, RecoveryCost, Refusal};
@@ -65,6 +65,34 @@ pub fn recovery_costs(geometry: &Geometry, plan: Result<HybridPlan, Refusal>) ->
     vec![scan, by_map]
 }
 
+/// Faster ways that a scheme has of its own, asked where [`Means::Fastest`] is wanted.
+pub trait Shortcuts<F: Flash> {
+    /// All tables, if the flash holds them and nothing has changed since; `map`: the block map, if there is one that
+    /// can be relied on.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    fn tables(
+        &mut self,
+        map: Option<&BlockMap>,
+        flash: &mut F,
+    ) -> Result<Option<KnownBlocks>, F::Error> {
+        let _ = (map, flash);
+        Ok(None)
+    }
+
+    /// Notes in `scan` what is in a log block.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    fn read_log(&mut self, scan: &mut Scan, log: NamedLog, flash: &mut F) -> Result<(), F::Error> {
+        scan.read_block(log.block, Depth::UpToErased, flash)
+    }
+}
+
+/// None but the map blocks.
+impl<F: Flash> Shortcuts<F> for () {}
+
 impl<W: Watch> Hybrid<W> {
     /// Makes the tables from what the flash holds. Returns the log blocks too, in the order in which they were
     /// taken; the scheme puts them into its lists, gives them their owners, and merges what is too much.
@@ -79,12 +107,10 @@ impl<W: Watch> Hybrid<W> {
         watch: W,
         flash: &mut F,
     ) -> Result<(Self, Vec<FoundLog>), NoRecovery<F::Error>> {
-        let read_log =
-            |scan: &mut Scan, log, flash: &mut F| scan.read_block(log, Depth::UpToErased, flash);
-        Self::recover_with(space, plan, means, watch, read_log, flash)
+        Self::recover_with(space, plan, means, watch, &mut (), flash)
     }
 
-    /// The same for a scheme that has a way of its own to find out what is in a log block that the block map names.
+    /// The same for a scheme that has faster ways of its own.
     ///
     /// # Errors
     /// The refusal of [`Hybrid::format`], or an error of the flash.
@@ -93,7 +119,7 @@ impl<W: Watch> Hybrid<W> {
         plan: &HybridPlan,
         means: Means,
         watch: W,
-        mut read_log: impl FnMut(&mut Scan, Pbn, &mut F) -> Result<(), F::Error>,
+        shortcuts: &mut impl Shortcuts<F>,
         flash: &mut F,
     ) -> Result<(Self, Vec<FoundLog>), NoRecovery<F::Error>> {
         let mut hybrid = Self::blank(space, plan, watch)?;
@@ -102,7 +128,7 @@ impl<W: Watch> Hybrid<W> {
                 .check(space.geometry.pages_per_block)?;
         }
         let found = hybrid
-            .bring_back(plan, means, &mut read_log, flash)
+            .bring_back(plan, means, shortcuts, flash)
             .map_err(NoRecovery::Flash)?;
         hybrid.merges = Merges::default();
         Ok((hybrid, found))
@@ -112,7 +138,7 @@ impl<W: Watch> Hybrid<W> {
         &mut self,
         plan: &HybridPlan,
         means: Means,
-        read_log: &mut impl FnMut(&mut Scan, Pbn, &mut F) -> Result<(), F::Error>,
+        shortcuts: &mut impl Shortcuts<F>,
         flash: &mut F,
     ) -> Result<Vec<FoundLog>, F::Error> {
         let areas = self.find_maps(plan, flash)?;
@@ -120,9 +146,17 @@ impl<W: Watch> Hybrid<W> {
             Means::Fastest if plan.map_blocks > 0 => self.read_block_map(plan, &areas, flash)?,
             Means::Fastest | Means::FullScan => None,
         };
+        if means == Means::Fastest
+            && let Some(known) = shortcuts.tables(map.as_ref(), flash)?
+        {
+            let voids = self.make_maps_void(plan, &[], flash)?;
+            let found = self.take_over(plan, known, flash)?;
+            self.restart_maps(plan, &voids, flash)?;
+            return Ok(found);
+        }
         let (mut scan, newest, doomed) = match &map {
             Some(map) => {
-                let (scan, newest) = self.scan_by_map(plan, map, read_log, flash)?;
+                let (scan, newest) = self.scan_by_map(plan, map, shortcuts, flash)?;
                 (scan, newest, map.doomed.clone())
             }
             None => self.scan_everything(plan, &areas, flash)?,
@@ -226,6 +260,7 @@ impl<W: Watch> Hybrid<W> {
             let log = self.assign_slot(self.die_of_block(block), block);
             self.logs[log.index()].sealed = self.pages_per_block();
             self.logs[log.index()].host_pages = found.readable;
+            self.logs[log.index()].is_sequential = found.role == Role::LogSequential;
             for (position, lpn, read) in scan.pages_of(block) {
                 self.note_log_page(log, position, lpn);
                 self.watch.found_page(log, position, read.sequence);
