@@ -330,7 +330,10 @@ impl<S: Ftl> Torture<'_, S> {
             *changes += 1;
         }
         let mut flash_again = CutFlash::new(flash.ram.clone());
-        let mut ftl = self.recover(&mut flash_again, means_for((number / self.effort.shutdown_every.max(1) + 1).into()))?;
+        let mut ftl = self.recover(
+            &mut flash_again,
+            means_for((number / self.effort.shutdown_every.max(1) + 1).into()),
+        )?;
         let found = self.read_back(&mut ftl, &mut flash_again)?;
         self.settle(&nothing, &found)?;
         *flash = flash_again;

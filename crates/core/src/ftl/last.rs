@@ -35,11 +35,11 @@ mod tests;
 
 use crate::address::Lpn;
 use crate::flash::{Flash, Role, Slot};
-use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::options;
 use crate::parts::heat::Heat;
-use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log};
+use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log, hybrid_costs};
 use crate::report::{Observation, SchemeCounters, Table, bits_for};
 use partitions::{Partitions, Rule};
 
@@ -437,6 +437,16 @@ impl Ftl for Last {
         let mut last = Self::new(h, options, sizes);
         last.take_found(flash, found).map_err(NoRecovery::Flash)?;
         Ok(last)
+    }
+
+    fn recovery_costs(geometry: &Geometry, options: &LastOptions) -> Vec<RecoveryCost> {
+        let log_blocks = options.log_blocks.unwrap_or(0) / geometry.dies;
+        hybrid_costs(
+            geometry,
+            options.map_blocks,
+            options.map_entries_per_page,
+            log_blocks,
+        )
     }
 
     #[inline]

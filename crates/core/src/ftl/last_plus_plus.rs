@@ -34,6 +34,7 @@
 
 mod checks;
 mod config;
+mod costs;
 mod counts;
 mod merge_cost;
 mod merges;
@@ -50,7 +51,7 @@ pub use config::{Background, LastPlusPlusOptions};
 
 use crate::address::{Lpn, Pbn};
 use crate::flash::{Flash, Oob, Role, Slot};
-use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::parts::heat::Heat;
 use crate::parts::hybrid::{Hybrid, HybridPlan, Log, LogPage, Watch};
@@ -396,6 +397,10 @@ impl Ftl for LastPlusPlus {
         flash: &mut F,
     ) -> Result<Self, NoRecovery<F::Error>> {
         Self::bring_back(space, options, means, flash)
+    }
+
+    fn recovery_costs(geometry: &Geometry, options: &LastPlusPlusOptions) -> Vec<RecoveryCost> {
+        costs::recovery_costs(geometry, options)
     }
 
     fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {

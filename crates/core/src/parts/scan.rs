@@ -97,6 +97,8 @@ pub struct Scan {
     first: Pbn,
     left_out: u32,
     oobs: Vec<Option<OobRead>>,
+    /// Pages that have been read.
+    is_read: Vec<bool>,
     blocks: Vec<Found>,
 }
 
@@ -112,12 +114,21 @@ impl Scan {
         flash: &mut F,
     ) -> Result<Self, F::Error> {
         let mut scan = Self::unread(space, left_out, flash);
-        for i in 0..space.blocks() {
-            if !scan.is_left_out(i) {
-                scan.read_block(Pbn(scan.first.0 + i), depth, flash)?;
+        scan.read_rest(depth, flash)?;
+        Ok(scan)
+    }
+
+    /// Reads what of it has not been read.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    pub fn read_rest<F: Flash>(&mut self, depth: Depth, flash: &mut F) -> Result<(), F::Error> {
+        for i in 0..self.space.blocks() {
+            if !self.is_left_out(i) {
+                self.read_block(Pbn(self.first.0 + i), depth, flash)?;
             }
         }
-        Ok(scan)
+        Ok(())
     }
 
     /// The same without a read: all that is known is which blocks are blank.
@@ -128,6 +139,7 @@ impl Scan {
             first: geometry.pbn(space.first_die, 0),
             left_out,
             oobs: vec![None; (space.blocks() * pages) as usize],
+            is_read: vec![false; (space.blocks() * pages) as usize],
             blocks: vec![Found::default(); space.blocks() as usize],
             space: space.clone(),
         };
@@ -138,7 +150,25 @@ impl Scan {
         scan
     }
 
-    /// Reads the OOBs of a block.
+    /// Reads the OOB of a page, whatever it is for.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    pub fn read_page<F: Flash>(
+        &mut self,
+        at: Ppn,
+        flash: &mut F,
+    ) -> Result<Option<OobRead>, F::Error> {
+        let (oob, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
+        let (block, position) = self.space.geometry.split(at);
+        let block = (block.0 - self.first.0) as usize;
+        let pages = self.space.geometry.pages_per_block as usize;
+        self.is_read[block * pages + position as usize] = true;
+        self.note(block, position, oob);
+        Ok(oob)
+    }
+
+    /// Reads the OOBs of a block that have not been read.
     ///
     /// # Errors
     /// Those of the flash.
@@ -154,9 +184,11 @@ impl Scan {
             Depth::UpToErased => pages.min(flash.written(block) + 1),
         };
         for position in 0..end {
-            let at = self.space.geometry.ppn(block, position);
-            let (oob, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
-            self.note((block.0 - self.first.0) as usize, position, oob);
+            let index = (block.0 - self.first.0) * pages + position;
+            if !self.is_read[index as usize] {
+                let at = self.space.geometry.ppn(block, position);
+                self.read_page(at, flash)?;
+            }
         }
         Ok(())
     }

@@ -8,7 +8,7 @@
 //! *Power cut.* With map blocks: every random log block by its summary, or by its OOBs if it has none. Without them the
 //! OOBs of all pages are read anyway, and the summaries would add nothing.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::config::Plan;
 use super::snapshot::LogPages;
@@ -46,16 +46,21 @@ impl<F: Flash> Shortcuts<F> for Kept<'_> {
     fn tables(
         &mut self,
         map: Option<&BlockMap>,
+        scan: &mut Scan,
         flash: &mut F,
     ) -> Result<Option<KnownBlocks>, F::Error> {
-        if !F::BEARS_DATA {
-            return Ok(None);
-        }
-        let heads = self.read_heads(map, flash)?;
+        let named = map.iter().flat_map(|map| &map.logs).map(|log| log.block);
+        let named: HashSet<Pbn> = named.collect();
+        let of_unknown_kind = self.of_unknown_kind(map, flash);
+        let (logs, others) = of_unknown_kind.partition(|block| named.contains(block));
+        // Where the log blocks are known the snapshot is among the others.
+        let mut heads = self.read_heads(others, scan, flash)?;
         let Some((blocks, content)) = self.read_snapshot(&heads, flash)? else {
             return Ok(None);
         };
         self.blocks = blocks;
+        heads.append(&mut self.read_heads(logs, scan, flash)?);
+        heads.sort_unstable_by_key(|head| head.block);
         Ok(self.interpret(map, &heads, &content, flash))
     }
 
@@ -71,41 +76,57 @@ impl<F: Flash> Shortcuts<F> for Kept<'_> {
 }
 
 impl Kept<'_> {
-    /// The heads of the blocks whose kind is not known: all of them, or with a block map those that it names as log
-    /// blocks or not at all. One OOB read a block, more where a power cut has spoilt pages.
-    fn read_heads<F: Flash>(
+    /// The blocks whose kind is not known: all of them, or with a block map those that it names as log blocks or, if
+    /// they are not blank, not at all.
+    fn of_unknown_kind<F: Flash>(
         &self,
         map: Option<&BlockMap>,
-        flash: &mut F,
-    ) -> Result<Vec<Head>, F::Error> {
+        flash: &F,
+    ) -> impl Iterator<Item = Pbn> {
         let geometry = &self.space.geometry;
         let mut is_known = vec![false; geometry.blocks() as usize];
-        for block in map.iter().flat_map(|map| &map.data) {
-            if block.is_some() {
+        if let Some(map) = map {
+            for block in (0..geometry.blocks()).map(Pbn) {
+                is_known[block.index()] = flash.written(block) == 0;
+            }
+            for block in map.data.iter().filter(|block| block.is_some()) {
                 is_known[block.index()] = true;
             }
         }
-        let mut heads = Vec::new();
-        let usable = geometry.blocks_per_die - self.options.map_blocks;
-        let all = (0..geometry.dies).flat_map(|die| (0..usable).map(move |i| (die, i)));
-        for block in all.map(|(die, i)| geometry.pbn(die, i)) {
-            let is_blank = flash.written(block) == 0;
-            if !is_known[block.index()] && !(is_blank && map.is_some()) {
-                heads.extend(self.read_head(block, flash)?);
-            }
+        let per_die = geometry.blocks_per_die;
+        let usable = per_die - self.options.map_blocks;
+        let blocks = (0..geometry.blocks()).map(Pbn);
+        blocks.filter(move |&block| !is_known[block.index()] && block.0 % per_die < usable)
+    }
+
+    /// The heads of some blocks: one OOB read a block, more where a power cut has spoilt pages.
+    fn read_heads<F: Flash>(
+        &self,
+        blocks: Vec<Pbn>,
+        scan: &mut Scan,
+        flash: &mut F,
+    ) -> Result<Vec<Head>, F::Error> {
+        let mut heads = Vec::with_capacity(blocks.len());
+        for block in blocks {
+            heads.extend(self.read_head(block, scan, flash)?);
         }
         Ok(heads)
     }
 
-    fn read_head<F: Flash>(&self, block: Pbn, flash: &mut F) -> Result<Option<Head>, F::Error> {
-        let geometry = &self.space.geometry;
-        for position in 0..flash.written(block).max(1) {
-            let at = geometry.ppn(block, position);
-            if flash.written(block) > 0 && !flash.is_programmed(at) {
+    fn read_head<F: Flash>(
+        &self,
+        block: Pbn,
+        scan: &mut Scan,
+        flash: &mut F,
+    ) -> Result<Option<Head>, F::Error> {
+        let written = flash.written(block);
+        for position in 0..written.max(1) {
+            let at = self.space.geometry.ppn(block, position);
+            // Of a blank block the first page is read to see that it is one.
+            if written > 0 && !flash.is_programmed(at) {
                 continue;
             }
-            let (read, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
-            if let Some(read) = read {
+            if let Some(read) = scan.read_page(at, flash)? {
                 return Ok(Some(Head {
                     block,
                     position,
@@ -187,7 +208,12 @@ impl Kept<'_> {
             }
             if let Some(programmed) = sequential.remove(&head.block) {
                 segment_of.insert(head.block, l % self.plan.segments);
-                logs.push(known_sequential(head, l, &programmed, geometry.pages_per_block));
+                logs.push(known_sequential(
+                    head,
+                    l,
+                    &programmed,
+                    geometry.pages_per_block,
+                ));
             } else if map.is_none() && data[l as usize].is_none() {
                 data[l as usize] = head.block;
             } else {
@@ -318,7 +344,9 @@ fn seq_ids(
         let blocks = blocks.filter_map(|(die, block)| Some((die, block.as_ref()?.0)));
         let mut segments = blocks.map(|(die, i)| segment_of.get(&geometry.pbn(die, i)).copied());
         let first = segments.next()??;
-        segments.all(|segment| segment == Some(first)).then_some(first)
+        segments
+            .all(|segment| segment == Some(first))
+            .then_some(first)
     };
     segments.iter().map(segment_of_entry).collect()
 }
@@ -379,7 +407,9 @@ impl LastPlusPlus {
                     updates.get(&at).copied().unwrap_or(0)
                 };
                 let valid = self.h.valid_pages(*log);
-                let valid: Vec<_> = valid.map(|(at, lpn, l)| (at, lpn, l, counter(at))).collect();
+                let valid: Vec<_> = valid
+                    .map(|(at, lpn, l)| (at, lpn, l, counter(at)))
+                    .collect();
                 self.h.watch.random.adopt(*log, partition, &valid);
             }
         }

@@ -1,5 +1,6 @@
 //! Clean shutdown of LAST++: writes the snapshot, and takes it back before the first change.
 
+use super::costs::snapshot_blocks;
 use super::snapshot::{LogPages, SegmentBlocks};
 use super::{LastPlusPlus, SNAPSHOT_TAG};
 use crate::address::Lpn;
@@ -9,11 +10,10 @@ use crate::parts::hybrid::{Log, LogPage};
 impl LastPlusPlus {
     /// Blocks that each die gives for a snapshot of that many pages; `None` if one lacks them.
     pub(super) fn snapshot_blocks(&self, pages: u64) -> Option<Vec<u32>> {
-        let (dies, per_block) = (u64::from(self.dies()), u64::from(self.h.pages_per_block()));
-        (0..dies)
+        let geometry = &self.h.space().geometry;
+        (0..u64::from(self.dies()))
             .map(|die| {
-                let here = pages.saturating_sub(die).div_ceil(dies);
-                let blocks = here.div_ceil(per_block);
+                let blocks = snapshot_blocks(pages, die, geometry);
                 let free = u64::from(self.h.free_blocks(die as u32));
                 (blocks <= free).then_some(blocks as u32)
             })

@@ -66,7 +66,11 @@ impl<W: Watch> Hybrid<W> {
             data.extend(entries.by_ref().take(per_die));
             let kinds = W::MERGES_ALONE_WRITE_DATA && self.pages_per_block() > 1;
             let named = |entry: Pbn| NamedLog {
-                block: Pbn(if kinds { entry.0 & !SEQUENTIAL_BIT } else { entry.0 }),
+                block: Pbn(if kinds {
+                    entry.0 & !SEQUENTIAL_BIT
+                } else {
+                    entry.0
+                }),
                 is_sequential: kinds && entry.0 & SEQUENTIAL_BIT != 0,
             };
             logs.extend(entries.filter(|log| log.is_some()).map(named));

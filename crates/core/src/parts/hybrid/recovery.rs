@@ -68,16 +68,17 @@ pub fn recovery_costs(geometry: &Geometry, plan: Result<HybridPlan, Refusal>) ->
 /// Faster ways that a scheme has of its own, asked where [`Means::Fastest`] is wanted.
 pub trait Shortcuts<F: Flash> {
     /// All tables, if the flash holds them and nothing has changed since; `map`: the block map, if there is one that
-    /// can be relied on.
+    /// can be relied on. OOBs are read through `scan`, which goes on as the full scan if there is none.
     ///
     /// # Errors
     /// Those of the flash.
     fn tables(
         &mut self,
         map: Option<&BlockMap>,
+        scan: &mut Scan,
         flash: &mut F,
     ) -> Result<Option<KnownBlocks>, F::Error> {
-        let _ = (map, flash);
+        let _ = (map, scan, flash);
         Ok(None)
     }
 
@@ -146,10 +147,11 @@ impl<W: Watch> Hybrid<W> {
             Means::Fastest if plan.map_blocks > 0 => self.read_block_map(plan, &areas, flash)?,
             Means::Fastest | Means::FullScan => None,
         };
+        let mut scan = Scan::unread(&self.space, plan.map_blocks, flash);
         if means == Means::Fastest
-            && let Some(known) = shortcuts.tables(map.as_ref(), flash)?
+            && let Some(known) = shortcuts.tables(map.as_ref(), &mut scan, flash)?
         {
-            let voids = self.make_maps_void(plan, &[], flash)?;
+            let voids = self.make_maps_void(&areas, &[], flash)?;
             let found = self.take_over(plan, known, flash)?;
             self.restart_maps(plan, &voids, flash)?;
             return Ok(found);
@@ -159,7 +161,7 @@ impl<W: Watch> Hybrid<W> {
                 let (scan, newest) = self.scan_by_map(plan, map, shortcuts, flash)?;
                 (scan, newest, map.doomed.clone())
             }
-            None => self.scan_everything(plan, &areas, flash)?,
+            None => self.scan_everything(scan, &areas, flash)?,
         };
         let voids = self.make_maps_void(&areas, &doomed, flash)?;
         let blank = scan.erase_useless(flash)?;
@@ -195,11 +197,11 @@ impl<W: Watch> Hybrid<W> {
     /// The full scan; also the blocks that a recovery by map blocks was erasing when it was cut.
     fn scan_everything<F: Flash>(
         &self,
-        plan: &HybridPlan,
+        mut scan: Scan,
         areas: &[FoundArea],
         flash: &mut F,
     ) -> Result<(Scan, Newest, Vec<Pbn>), F::Error> {
-        let mut scan = Scan::read(&self.space, plan.map_blocks, Depth::Whole, flash)?;
+        scan.read_rest(Depth::Whole, flash)?;
         let mut doomed = Vec::new();
         for area in areas {
             let (since, blocks) = area.doomed(flash)?;
