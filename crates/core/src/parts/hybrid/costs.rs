@@ -1,4 +1,7 @@
 //! What bringing a hybrid back takes, as far as all hybrids have it in common.
+//!
+//! Erases and programs are those of the map areas. Blocks in which nothing counts any more are erased too; how many there
+//! are depends on what was written last, and does not grow with the device.
 
 use crate::ftl::RecoveryCost;
 use crate::geometry::Geometry;
