@@ -194,7 +194,8 @@ pub trait Flash {
         Ok(done)
     }
 
-    /// Reads a page of mapping information; `take` gets its bytes if the flash bears data.
+    /// Reads a page of mapping information; `take` gets its bytes if the flash bears data. A page that is erased or
+    /// unreadable may be read by a recovery that cannot know it; nobody calls `take` then.
     ///
     /// # Errors
     /// As the flash has them.

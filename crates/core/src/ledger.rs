@@ -160,6 +160,11 @@ impl Ledger {
         *count(&mut self.counters.reads, cause) += 1;
     }
 
+    /// Counts the read of a page that may turn out to be erased.
+    pub fn try_read(&mut self, cause: Cause) {
+        *count(&mut self.counters.reads, cause) += 1;
+    }
+
     /// Counts an OOB read.
     #[inline(always)]
     pub fn read_oob(&mut self, cause: Cause) {

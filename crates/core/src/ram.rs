@@ -131,6 +131,11 @@ impl RamFlash {
         self.pages[from.index()].as_ref().map(|page| page.oob)
     }
 
+    /// A page becomes unreadable, as cells that lose their charge do.
+    pub fn lose(&mut self, at: Ppn) {
+        self.pages[at.index()] = None;
+    }
+
     /// The scheme's bytes of a page's OOB, uncounted, for checks.
     pub fn peek_oob_bytes(&self, from: Ppn) -> Option<&[u8]> {
         let page = self.pages[from.index()].as_ref();
@@ -226,8 +231,10 @@ impl Flash for RamFlash {
         take: impl FnOnce(&[u8]),
         _after: (),
     ) -> Result<(), Self::Error> {
-        self.ledger.read(from, Cause::Map);
-        take(&self.page(from).bytes);
+        self.ledger.try_read(Cause::Map);
+        if let Some(page) = &self.pages[from.index()] {
+            take(&page.bytes);
+        }
         Ok(())
     }
 

@@ -15,17 +15,17 @@
 //! logical block. Merges are lazy. A read is one page read.
 //!
 //! **Recovery.** Full OOB scan, newest sequence number per page; of two blocks of one logical block the
-//! older is the data block, unless the younger is a rebuild. Found log blocks take no more pages. The map
-//! area, if there is one, is written anew.
+//! older is the data block, unless the younger is a rebuild. Found log blocks take no more pages. With map
+//! blocks only the log blocks are read, and what of their pages lies in data blocks too; the map is then written anew.
 //!
 //! **Deviations and why.** The papers leave the victim choice open: least recently written is the default,
 //! `fifo` is offered. The restart after a merge (the page may now fit the data block) is ours.
 
 use crate::address::Lpn;
 use crate::flash::{Flash, Role, Slot};
-use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
-use crate::parts::hybrid::{Hybrid, HybridPlan, Log};
+use crate::parts::hybrid::{Hybrid, HybridPlan, Log, recovery_costs};
 use crate::report::{SchemeCounters, Table};
 use crate::{choice, options};
 
@@ -165,11 +165,11 @@ impl Ftl for Bast {
     fn recover<F: Flash>(
         space: &Space,
         options: &BastOptions,
-        _means: Means,
+        means: Means,
         flash: &mut F,
     ) -> Result<Self, NoRecovery<F::Error>> {
         let plan = Self::plan(space, options)?;
-        let (mut h, mut logs) = Hybrid::recover(space, &plan, (), flash)?;
+        let (mut h, mut logs) = Hybrid::recover(space, &plan, means, (), flash)?;
         if options.victim == Victim::Lru {
             logs.sort_unstable_by_key(|found| found.last);
         }
@@ -180,6 +180,11 @@ impl Ftl for Bast {
             }
         }
         Ok(Self::new(h, &plan, options))
+    }
+
+    fn recovery_costs(geometry: &Geometry, options: &BastOptions) -> Vec<RecoveryCost> {
+        let plan = Self::plan(&Space::whole(geometry), options);
+        recovery_costs(geometry, plan)
     }
 
     fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {

@@ -17,16 +17,17 @@
 //!
 //! **Recovery.** Full OOB scan, newest sequence number per page; the order of the random log blocks is that
 //! of their first pages, and the youngest aligned one counts as sequential. Found log blocks take no more
-//! pages. The map area, if there is one, is written anew.
+//! pages. With map blocks only the log blocks are read, and what of their pages lies in data blocks too; the map is
+//! then written anew.
 //!
 //! **Deviations and why.** Obsolete pages in a victim cause no merge (O-FAST) unless `merge_obsolete` is
 //! set: the later papers describe FAST so. `sw_break = random` leaves a broken run alone instead of merging it.
 
 use crate::address::Lpn;
 use crate::flash::{Flash, Role, Slot};
-use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
-use crate::parts::hybrid::{Hybrid, HybridPlan, Log};
+use crate::parts::hybrid::{Hybrid, HybridPlan, Log, recovery_costs};
 use crate::report::{SchemeCounters, Table};
 use crate::{choice, options};
 
@@ -213,11 +214,11 @@ impl Ftl for Fast {
     fn recover<F: Flash>(
         space: &Space,
         options: &FastOptions,
-        _means: Means,
+        means: Means,
         flash: &mut F,
     ) -> Result<Self, NoRecovery<F::Error>> {
         let plan = Self::plan(space, options)?;
-        let (h, logs) = Hybrid::recover(space, &plan, (), flash)?;
+        let (h, logs) = Hybrid::recover(space, &plan, means, (), flash)?;
         let mut fast = Self::new(h, &plan, options);
         // The youngest aligned log block may have been the sequential one; as such it does no harm.
         let mut youngest = logs.iter().rev().map(|found| found.log);
@@ -233,6 +234,11 @@ impl Ftl for Fast {
             fast.h.give_up(flash, oldest).map_err(NoRecovery::Flash)?;
         }
         Ok(fast)
+    }
+
+    fn recovery_costs(geometry: &Geometry, options: &FastOptions) -> Vec<RecoveryCost> {
+        let plan = Self::plan(&Space::whole(geometry), options);
+        recovery_costs(geometry, plan)
     }
 
     #[inline]

@@ -21,7 +21,8 @@
 //!
 //! **Recovery.** Full OOB scan, newest sequence number per page; the queue is ordered by the sequence numbers
 //! of the last pages, open blocks among them. A chance block that a cut reclaim was filling is told by the tags of
-//! its pages. Cold pages are merged at once. The map area, if there is one, is written anew.
+//! its pages. Cold pages are merged at once. With map blocks only the log blocks are read, and what of their pages lies in
+//! data blocks too; the map is then written anew.
 //!
 //! **Deviations and why.** The paper leaves open whether carried pages share blocks with host pages, and how
 //! many cold pages are merged at a time: the deviations in its Table II fit blocks of their own and one
@@ -31,10 +32,10 @@
 
 use crate::address::Lpn;
 use crate::flash::{Flash, Role, Slot};
-use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::options;
-use crate::parts::hybrid::{Hybrid, HybridPlan, Log};
+use crate::parts::hybrid::{Hybrid, HybridPlan, Log, recovery_costs};
 use crate::parts::kinds::PagesByKind;
 use crate::parts::scan::move_tag;
 use crate::report::{Observation, SchemeCounters, Table};
@@ -425,13 +426,13 @@ impl Ftl for Faster {
     fn recover<F: Flash>(
         space: &Space,
         options: &FasterOptions,
-        _means: Means,
+        means: Means,
         flash: &mut F,
     ) -> Result<Self, NoRecovery<F::Error>> {
         let plan = Self::plan(space, options)?;
         plan.check(space)?;
         let watch = PagesByKind::new(plan.log_slots);
-        let (h, mut logs) = Hybrid::recover(space, &plan, watch, flash)?;
+        let (h, mut logs) = Hybrid::recover(space, &plan, means, watch, flash)?;
         let mut faster = Self::new(h, &plan, options);
         logs.sort_unstable_by_key(|found| found.last);
         for found in &logs {
@@ -446,6 +447,11 @@ impl Ftl for Faster {
         faster.settle(flash).map_err(NoRecovery::Flash)?;
         faster.reset_counters();
         Ok(faster)
+    }
+
+    fn recovery_costs(geometry: &Geometry, options: &FasterOptions) -> Vec<RecoveryCost> {
+        let plan = Self::plan(&Space::whole(geometry), options);
+        recovery_costs(geometry, plan)
     }
 
     #[inline]

@@ -17,8 +17,8 @@
 //! it is preceded by a search through the OOBs of the replacement block, newest first.
 //!
 //! **Recovery.** Full OOB scan, newest sequence number per page; of two blocks of one logical block the
-//! older is the data block, unless the younger is a rebuild. Found log blocks take no more pages. The map
-//! area, if there is one, is written anew.
+//! older is the data block, unless the younger is a rebuild. Found log blocks take no more pages. With map
+//! blocks only the log blocks are read, and what of their pages lies in data blocks too; the map is then written anew.
 //!
 //! **Deviations and why.** ANAND's form of the patent (fixed offsets, chains of replacement blocks) is left
 //! out: FASTer compares with this one. The patent leaves the victim open: `fifo` is the default. With
@@ -28,9 +28,9 @@
 
 use crate::address::Lpn;
 use crate::flash::{Cause, Flash, Role, Slot};
-use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
-use crate::parts::hybrid::{Hybrid, HybridPlan, Log};
+use crate::parts::hybrid::{Hybrid, HybridPlan, Log, recovery_costs};
 use crate::parts::tournament::Tournament;
 use crate::report::{Combine, Observation, SchemeCounters, Table, bits_for};
 use crate::{choice, options};
@@ -307,11 +307,11 @@ impl Ftl for Fmax {
     fn recover<F: Flash>(
         space: &Space,
         options: &FmaxOptions,
-        _means: Means,
+        means: Means,
         flash: &mut F,
     ) -> Result<Self, NoRecovery<F::Error>> {
         let plan = Self::plan(space, options)?;
-        let (h, mut logs) = Hybrid::recover(space, &plan, (), flash)?;
+        let (h, mut logs) = Hybrid::recover(space, &plan, means, (), flash)?;
         let mut fmax = Self::new(h, &plan, options);
         if options.victim == Victim::Lru {
             logs.sort_unstable_by_key(|found| found.last);
@@ -329,6 +329,11 @@ impl Ftl for Fmax {
             }
         }
         Ok(fmax)
+    }
+
+    fn recovery_costs(geometry: &Geometry, options: &FmaxOptions) -> Vec<RecoveryCost> {
+        let plan = Self::plan(&Space::whole(geometry), options);
+        recovery_costs(geometry, plan)
     }
 
     #[inline]

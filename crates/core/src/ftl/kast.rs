@@ -22,8 +22,8 @@
 //!
 //! **Recovery.** Full OOB scan, newest sequence number per page; aligned younger blocks of a logical block
 //! may come back as sequential or random log blocks alike: full ones as sequential, the others as random.
-//! Where trimmed pages that came back break the bound, the log block is merged. The map area, if there is
-//! one, is written anew.
+//! Where trimmed pages that came back break the bound, the log block is merged. With map blocks only the log
+//! blocks are read, and what of their pages lies in data blocks too; the map is then written anew.
 //!
 //! **Deviations and why.** A logical block counts for a log block only while it has a *valid* page there:
 //! that is what a merge has to rebuild. Sequential and random log blocks share one budget, with a limit for the
@@ -31,11 +31,11 @@
 
 use crate::address::Lpn;
 use crate::flash::{Flash, Role, Slot};
-use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::options;
 use crate::parts::association::Associations;
-use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log};
+use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log, recovery_costs};
 use crate::parts::tournament::Tournament;
 use crate::report::{Combine, Observation, SchemeCounters, Table, bits_for};
 
@@ -497,7 +497,7 @@ impl Ftl for Kast {
     fn recover<F: Flash>(
         space: &Space,
         options: &KastOptions,
-        _means: Means,
+        means: Means,
         flash: &mut F,
     ) -> Result<Self, NoRecovery<F::Error>> {
         let (plan, sw_log_blocks) = Self::plan(space, options)?;
@@ -505,11 +505,16 @@ impl Ftl for Kast {
         // Trimmed pages that came back can make more associations than `k`.
         let pages = space.geometry.pages_per_block;
         let found = Associations::new(plan.log_blocks, pages);
-        let (h, logs) = Hybrid::recover(space, &plan, found, flash)?;
+        let (h, logs) = Hybrid::recover(space, &plan, means, found, flash)?;
         let mut kast = Self::new(h, &plan, options, sw_log_blocks);
         kast.take_found(flash, &logs).map_err(NoRecovery::Flash)?;
         kast.h.watch = kast.h.watch.bounded(bound(&space.geometry, options));
         Ok(kast)
+    }
+
+    fn recovery_costs(geometry: &Geometry, options: &KastOptions) -> Vec<RecoveryCost> {
+        let plan = Self::plan(&Space::whole(geometry), options).map(|(plan, _)| plan);
+        recovery_costs(geometry, plan)
     }
 
     #[inline]

@@ -35,11 +35,11 @@ mod tests;
 
 use crate::address::Lpn;
 use crate::flash::{Flash, Role, Slot};
-use crate::ftl::{Ftl, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::options;
 use crate::parts::heat::Heat;
-use crate::parts::hybrid::{Hybrid, HybridPlan, Log};
+use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log, hybrid_costs};
 use crate::report::{Observation, SchemeCounters, Table, bits_for};
 use partitions::{Partitions, Rule};
 
@@ -138,7 +138,88 @@ fn budgets(space: &Space, options: &LastOptions) -> Result<(u32, u32), Refusal> 
     Ok((sequential, log_blocks - sequential))
 }
 
+/// An empty random log buffer.
+fn partitions(space: &Space, plan: &HybridPlan) -> Partitions {
+    let pages = space.geometry.pages_per_block;
+    Partitions::new(plan.log_slots, pages, space.logical_blocks())
+}
+
 impl Last {
+    /// What a die needs, and its sequential and random log blocks.
+    fn plan(space: &Space, options: &LastOptions) -> Result<(HybridPlan, (u32, u32)), Refusal> {
+        let (sequential_blocks, random_blocks) = budgets(space, options)?;
+        if options.adjust_period == Some(0) {
+            let text = "adjust_period = 0: at least 1 reclaim between two adjustments";
+            return Err(Refusal::new("adjust_period", text.into()));
+        }
+        let log_blocks = sequential_blocks + random_blocks;
+        let plan = HybridPlan {
+            log_blocks,
+            log_slots: log_blocks,
+            reserve: 1,
+            map_blocks: options.map_blocks,
+            map_entries_per_page: options.map_entries_per_page,
+            lists: 1,
+        };
+        Ok((plan, (sequential_blocks, random_blocks)))
+    }
+
+    fn new(h: Hybrid<Partitions>, options: &LastOptions, sizes: (u32, u32)) -> Self {
+        let (sequential_blocks, random_blocks) = sizes;
+        let pages = u64::from(h.pages_per_block());
+        let random_pages = u64::from(random_blocks) * pages;
+        let mut last = Self {
+            h,
+            log_blocks: sequential_blocks + random_blocks,
+            sequential_blocks,
+            random_blocks,
+            sequential_threshold: options.sequential_threshold,
+            hot_interval: options.hot_interval.unwrap_or(random_pages / 2),
+            hot_interval_step: options.hot_interval_step.unwrap_or(pages),
+            hot_interval_max: random_pages,
+            hot_blocks: options.hot_blocks.unwrap_or(random_blocks / 2),
+            adjust_period: options.adjust_period.unwrap_or(random_blocks),
+            low_utilization: options.low_utilization.into(),
+            age_threshold: options.age_threshold.unwrap_or(random_pages),
+            reclaims: 0,
+            before: Signs::default(),
+            sequential_pages: 0,
+            random_pages: [0; 2],
+            adjustments: 0,
+            reclaims_by_rule: [0; Rule::COUNT],
+            victim_valid_pages: 0,
+        };
+        last.clamp();
+        last
+    }
+
+    /// After a power cut: the log blocks go where the roles of their pages say. There are never more of a kind than
+    /// before the cut, because none becomes one of the other kind.
+    fn take_found<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        mut found: Vec<FoundLog>,
+    ) -> Result<(), F::Error> {
+        for FoundLog { log, role, .. } in &found {
+            if let Some(heat) = Heat::of_role(*role) {
+                let valid = self.h.valid_pages(*log).map(|(_, _, l)| l);
+                let valid: Vec<u32> = valid.collect();
+                self.h.watch.adopt(*log, heat, valid.into_iter());
+            }
+        }
+        self.h.watch.number_writes();
+        found.sort_unstable_by_key(|found| found.last);
+        for FoundLog { log, role, .. } in found {
+            if Heat::of_role(role).is_none() {
+                match self.h.adopt(log) {
+                    Some(_) => self.h.lists.push_back(SEQUENTIAL, log.0),
+                    None => self.h.give_up(flash, log)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// A page of a sequential request. Returns whether it could be placed; if not, it belongs in the random
     /// log buffer.
     #[inline]
@@ -337,49 +418,35 @@ impl Ftl for Last {
         start: Start,
         flash: &mut F,
     ) -> Result<Self, Refusal> {
-        let (sequential_blocks, random_blocks) = budgets(space, options)?;
-        let log_blocks = sequential_blocks + random_blocks;
-        let adjust_period = options.adjust_period.unwrap_or(random_blocks);
-        if adjust_period == 0 {
-            let text = "adjust_period = 0: at least 1 reclaim between two adjustments";
-            return Err(Refusal::new("adjust_period", text.into()));
-        }
-        let plan = HybridPlan {
-            log_blocks,
-            log_slots: log_blocks,
-            reserve: 1,
-            map_blocks: options.map_blocks,
-            map_entries_per_page: options.map_entries_per_page,
-            lists: 1,
-        };
-        let pages = space.geometry.pages_per_block;
+        let (plan, sizes) = Self::plan(space, options)?;
         let mut h = Hybrid::format(space, &plan, start, Partitions::default(), flash)?;
         // Only now is it certain that the sizes are those of a device that exists.
-        h.watch = Partitions::new(log_blocks, pages, space.logical_blocks());
-        let random_pages = u64::from(random_blocks) * u64::from(pages);
-        let mut last = Self {
-            h,
-            log_blocks,
-            sequential_blocks,
-            random_blocks,
-            sequential_threshold: options.sequential_threshold,
-            hot_interval: options.hot_interval.unwrap_or(random_pages / 2),
-            hot_interval_step: options.hot_interval_step.unwrap_or(pages.into()),
-            hot_interval_max: random_pages,
-            hot_blocks: options.hot_blocks.unwrap_or(random_blocks / 2),
-            adjust_period,
-            low_utilization: options.low_utilization.into(),
-            age_threshold: options.age_threshold.unwrap_or(random_pages),
-            reclaims: 0,
-            before: Signs::default(),
-            sequential_pages: 0,
-            random_pages: [0; 2],
-            adjustments: 0,
-            reclaims_by_rule: [0; Rule::COUNT],
-            victim_valid_pages: 0,
-        };
-        last.clamp();
+        h.watch = partitions(space, &plan);
+        Ok(Self::new(h, options, sizes))
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &LastOptions,
+        means: Means,
+        flash: &mut F,
+    ) -> Result<Self, NoRecovery<F::Error>> {
+        let (plan, sizes) = Self::plan(space, options)?;
+        plan.check(space)?;
+        let (h, found) = Hybrid::recover(space, &plan, means, partitions(space, &plan), flash)?;
+        let mut last = Self::new(h, options, sizes);
+        last.take_found(flash, found).map_err(NoRecovery::Flash)?;
         Ok(last)
+    }
+
+    fn recovery_costs(geometry: &Geometry, options: &LastOptions) -> Vec<RecoveryCost> {
+        let log_blocks = options.log_blocks.unwrap_or(0) / geometry.dies;
+        hybrid_costs(
+            geometry,
+            options.map_blocks,
+            options.map_entries_per_page,
+            log_blocks,
+        )
     }
 
     #[inline]

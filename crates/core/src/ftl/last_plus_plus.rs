@@ -34,10 +34,12 @@
 
 mod checks;
 mod config;
+mod costs;
 mod counts;
 mod merge_cost;
 mod merges;
 mod random;
+mod recovery;
 mod segments;
 mod shutdown;
 pub mod snapshot;
@@ -49,7 +51,7 @@ pub use config::{Background, LastPlusPlusOptions};
 
 use crate::address::{Lpn, Pbn};
 use crate::flash::{Flash, Oob, Role, Slot};
-use crate::ftl::{Ftl, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::parts::heat::Heat;
 use crate::parts::hybrid::{Hybrid, HybridPlan, Log, LogPage, Watch};
@@ -71,6 +73,8 @@ struct Logs {
 }
 
 impl Watch for Logs {
+    const MERGES_ALONE_WRITE_DATA: bool = true;
+
     #[inline]
     fn moved(&mut self, lpn: Lpn, l: u32, from: Option<LogPage>, to: Option<LogPage>) {
         self.random.moved(lpn, l, from, to);
@@ -113,7 +117,58 @@ pub struct LastPlusPlus {
 /// The list of all dies.
 const DIES: usize = 0;
 
+impl Logs {
+    fn new(space: &Space, options: &LastPlusPlusOptions, plan: &Plan) -> Self {
+        let dies = space.dies;
+        let room = config::merge_cost_room(&space.geometry, options);
+        Self {
+            random: RandomLogs::new(space, plan.log_blocks, plan.random_blocks * dies, room),
+            segments: Segments::new(
+                plan.sequential_segments,
+                plan.segments,
+                plan.log_blocks * dies,
+            ),
+        }
+    }
+}
+
 impl LastPlusPlus {
+    /// What follows from geometry and options, if everything fits.
+    fn plan(space: &Space, options: &LastPlusPlusOptions) -> Result<(Plan, HybridPlan), Refusal> {
+        let plan = Plan::new(space, options)?;
+        let hybrid = HybridPlan {
+            log_blocks: plan.log_blocks,
+            log_slots: plan.log_blocks,
+            reserve: 1,
+            map_blocks: options.map_blocks,
+            map_entries_per_page: options.map_entries_per_page,
+            lists: 0,
+        };
+        hybrid.check(space)?;
+        Ok((plan, hybrid))
+    }
+
+    fn new<F: Flash>(h: Hybrid<Logs>, options: &LastPlusPlusOptions, plan: Plan) -> Self {
+        let dies = h.space().dies;
+        let mut die_order = Lists::new(dies as usize, 1);
+        (0..dies).for_each(|die| die_order.push_back(DIES, die));
+        let sequences = if F::BEARS_DATA && options.summary_pages {
+            vec![0; (2 * dies * h.pages_per_block()) as usize]
+        } else {
+            Vec::new()
+        };
+        Self {
+            h,
+            options: options.clone(),
+            plan,
+            counts: Counts::new(dies),
+            die_order,
+            sequences,
+            snapshot: Vec::new(),
+            sorted: Vec::new(),
+        }
+    }
+
     fn dies(&self) -> u32 {
         self.h.space().dies
     }
@@ -329,44 +384,23 @@ impl Ftl for LastPlusPlus {
         start: Start,
         flash: &mut F,
     ) -> Result<Self, Refusal> {
-        let plan = Plan::new(space, options)?;
-        let hybrid = HybridPlan {
-            log_blocks: plan.log_blocks,
-            log_slots: plan.log_blocks,
-            reserve: 1,
-            map_blocks: options.map_blocks,
-            map_entries_per_page: options.map_entries_per_page,
-            lists: 0,
-        };
-        let dies = space.dies;
-        space.need_blocks(&hybrid.needs(space))?;
-        let room = config::merge_cost_room(&space.geometry, options);
-        let logs = Logs {
-            random: RandomLogs::new(space, plan.log_blocks, plan.random_blocks * dies, room),
-            segments: Segments::new(
-                plan.sequential_segments,
-                plan.segments,
-                plan.log_blocks * dies,
-            ),
-        };
+        let (plan, hybrid) = Self::plan(space, options)?;
+        let logs = Logs::new(space, options, &plan);
         let h = Hybrid::format(space, &hybrid, start, logs, flash)?;
-        let mut die_order = Lists::new(dies as usize, 1);
-        (0..dies).for_each(|die| die_order.push_back(DIES, die));
-        let sequences = if F::BEARS_DATA && options.summary_pages {
-            vec![0; (2 * dies * space.geometry.pages_per_block) as usize]
-        } else {
-            Vec::new()
-        };
-        Ok(Self {
-            h,
-            options: options.clone(),
-            plan,
-            counts: Counts::new(dies),
-            die_order,
-            sequences,
-            snapshot: Vec::new(),
-            sorted: Vec::new(),
-        })
+        Ok(Self::new::<F>(h, options, plan))
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &LastPlusPlusOptions,
+        means: Means,
+        flash: &mut F,
+    ) -> Result<Self, NoRecovery<F::Error>> {
+        Self::bring_back(space, options, means, flash)
+    }
+
+    fn recovery_costs(geometry: &Geometry, options: &LastPlusPlusOptions) -> Vec<RecoveryCost> {
+        costs::recovery_costs(geometry, options)
     }
 
     fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {

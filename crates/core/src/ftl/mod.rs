@@ -63,7 +63,8 @@ pub enum Means {
 }
 
 /// What one way of bringing a device back takes at most: operations of the whole device, spread evenly over its
-/// dies.
+/// dies. The merges that end what the cut interrupted are not among them: a few blocks at most, and none after a cut
+/// between two requests, unless trims left holes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RecoveryCost {
     /// What it relies on, for people: "full scan", "map blocks", "snapshot".

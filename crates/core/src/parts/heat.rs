@@ -23,6 +23,11 @@ impl Heat {
         }
     }
 
+    /// The partition that a role stands for.
+    pub fn of_role(role: Role) -> Option<Self> {
+        Self::ALL.into_iter().find(|heat| heat.role() == role)
+    }
+
     /// What the OOBs of its pages say.
     #[inline(always)]
     pub fn role(self) -> Role {

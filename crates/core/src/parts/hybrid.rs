@@ -16,14 +16,20 @@ use crate::flash::{Cause, Flash, Oob, Role, Slot};
 use crate::ftl::{Refusal, Start};
 use crate::geometry::{Geometry, ProgramOrder, Space};
 use crate::parts::lists::Lists;
-use crate::parts::map_area::{MapArea, Work};
+use crate::parts::map_area::{MapArea, MapShape, Work};
 use crate::parts::pool::Pool;
 use crate::parts::scan::move_tag;
 use crate::report::Merges;
 
+mod costs;
+mod from_map;
+mod from_tables;
 mod recovery;
 
-pub use recovery::FoundLog;
+pub use costs::{MapCost, hybrid_costs};
+pub use from_map::{BlockMap, NamedLog};
+pub use from_tables::{KnownBlocks, KnownLog};
+pub use recovery::{FoundLog, Shortcuts, recovery_costs};
 
 /// Number of a log block's place in the log table: lowest free number when the block is taken, kept
 /// until it is erased or becomes a data block.
@@ -66,6 +72,10 @@ pub enum Loss {
 
 /// What a scheme wants to hear about pages of its log blocks.
 pub trait Watch {
+    /// Whether data blocks are written by merges alone, and the roles of pages tell which log blocks can become data
+    /// blocks: sequential ones can, hot and cold ones never. The recovery goes by it.
+    const MERGES_ALONE_WRITE_DATA: bool = false;
+
     /// A page of logical block `l` has become valid in `log`.
     #[inline(always)]
     fn gained(&mut self, log: Log, l: u32) {
@@ -86,6 +96,10 @@ pub trait Watch {
     #[inline(always)]
     fn released(&mut self, log: Log) {
         let _ = log;
+    }
+    /// A page with that sequence number was found in `log` after a power cut, valid or not.
+    fn found_page(&mut self, log: Log, position: u32, sequence: u64) {
+        let _ = (log, position, sequence);
     }
     /// `log` was found after a power cut, and all its valid pages have been `gained`; it has that many further
     /// positions that are used up.
@@ -127,6 +141,8 @@ struct LogBlock {
     /// Positions that count as written whatever the flash says: all of them in a block found after a power
     /// cut, whose erased positions cannot be trusted.
     sealed: u32,
+    /// Whether it was taken for one logical block alone, as the map tells where that matters.
+    is_sequential: bool,
 }
 
 const BLANK: LogBlock = LogBlock {
@@ -136,7 +152,12 @@ const BLANK: LogBlock = LogBlock {
     owner: NO_BLOCK,
     aligned_to: NO_BLOCK,
     sealed: 0,
+    is_sequential: false,
 };
+
+/// Bit of a log slot's map entry: the log block is a sequential one. No block has so high a number, because a page has
+/// one of 32 bits and the bit is set only where a block has two pages.
+const SEQUENTIAL_BIT: u32 = 1 << 31;
 
 /// Sizes a hybrid is made with, all for one die.
 #[derive(Clone, Copy, Debug)]
@@ -156,6 +177,15 @@ pub struct HybridPlan {
 }
 
 impl HybridPlan {
+    /// The sizes of a die's map area.
+    fn map_shape(&self, space: &Space) -> MapShape {
+        MapShape {
+            blocks: self.map_blocks,
+            entries_per_page: self.map_entries_per_page,
+            entries: space.geometry.logical_blocks_per_die() + self.log_slots,
+        }
+    }
+
     /// Checks that everything fits the blocks of a die.
     ///
     /// # Errors
@@ -199,6 +229,9 @@ pub struct Hybrid<W = ()> {
     logs_in_use: u32,
     /// Blocks lent out of the pools.
     lent: u32,
+    /// One bit a page, after a recovery from the map blocks, else empty: the page may lie in its data block, but nobody
+    /// has read it to see.
+    unproved: Vec<u64>,
 }
 
 impl HybridPlan {
@@ -249,20 +282,17 @@ impl<W: Watch> Hybrid<W> {
             hybrid
                 .pools
                 .push(Pool::new((first + used..first + usable).map(Pbn), usable));
-            if plan.map_blocks > 0 {
-                let entries = per_die + plan.log_slots;
-                hybrid.maps.push(MapArea::format(
-                    space,
-                    space.first_die + die,
-                    plan.map_blocks,
-                    plan.map_entries_per_page,
-                    entries,
-                    flash,
-                )?);
-            }
         }
         if start == Start::Full {
             hybrid.fill(flash);
+        }
+        if plan.map_blocks > 0 {
+            let shape = plan.map_shape(space);
+            for die in 0..space.dies {
+                let value = |entry| hybrid.map_entry(die, entry, None);
+                let area = MapArea::format(space, space.first_die + die, shape, value, flash)?;
+                hybrid.maps.push(area);
+            }
         }
         Ok(hybrid)
     }
@@ -292,6 +322,7 @@ impl<W: Watch> Hybrid<W> {
             merge_no: 0,
             logs_in_use: 0,
             lent: 0,
+            unproved: Vec::new(),
             space: space.clone(),
         };
         hybrid.free_slots = vec![0; (slots as usize).div_ceil(64)];
@@ -427,6 +458,11 @@ impl<W: Watch> Hybrid<W> {
         self.logs[log.index()].pbn
     }
 
+    /// The die of the space on which a log block lies.
+    pub fn die_of_log(&self, log: Log) -> u32 {
+        self.die_of_block(self.log_block(log))
+    }
+
     /// Valid pages of a log block.
     #[inline(always)]
     pub fn valid(&self, log: Log) -> u32 {
@@ -458,6 +494,16 @@ impl<W: Watch> Hybrid<W> {
         lpn.is_some() && self.newest(lpn) == self.space.geometry.ppn(self.log_block(log), position)
     }
 
+    /// The valid pages of a log block: position, local page, logical block.
+    pub fn valid_pages(&self, log: Log) -> impl Iterator<Item = (u32, Lpn, u32)> + '_ {
+        (0..self.pages_per_block())
+            .filter(move |&position| self.is_valid_at(log, position))
+            .map(move |position| {
+                let lpn = self.log_page(log, position);
+                (position, lpn, self.split(lpn).0)
+            })
+    }
+
     /// Positions of a log block written so far; the next free one is this.
     #[inline(always)]
     pub fn written<F: Flash>(&self, flash: &F, log: Log) -> u32 {
@@ -480,6 +526,11 @@ impl<W: Watch> Hybrid<W> {
     pub fn lend_block(&mut self, die: u32) -> Pbn {
         self.lent += 1;
         self.pools[die as usize].take()
+    }
+
+    /// Blocks that are lent.
+    pub fn lent(&self) -> u32 {
+        self.lent
     }
 
     /// Takes back a block that was lent and has been erased.
@@ -569,6 +620,7 @@ impl<W: Watch> Hybrid<W> {
         let log = self.assign_slot(die, pbn);
         if let Some(l) = owner {
             self.own(log, l);
+            self.logs[log.index()].is_sequential = true;
         }
         self.map_event(flash, die, None, Some(log))?;
         Ok(log)
@@ -713,7 +765,7 @@ impl<W: Watch> Hybrid<W> {
     /// # Errors
     /// Those of the flash.
     #[inline]
-    pub fn read<F: Flash>(&self, flash: &mut F, slot: Slot, lpn: Lpn) -> Result<(), F::Error> {
+    pub fn read<F: Flash>(&mut self, flash: &mut F, slot: Slot, lpn: Lpn) -> Result<(), F::Error> {
         self.read_after(flash, slot, lpn, F::Token::default())
     }
 
@@ -723,12 +775,13 @@ impl<W: Watch> Hybrid<W> {
     /// Those of the flash.
     #[inline]
     pub fn read_after<F: Flash>(
-        &self,
+        &mut self,
         flash: &mut F,
         slot: Slot,
         lpn: Lpn,
         after: F::Token,
     ) -> Result<(), F::Error> {
+        self.prove(flash, lpn)?;
         let at = self.newest(lpn);
         if at.is_none() {
             flash.host_unwritten(slot, after);
@@ -781,9 +834,14 @@ impl<W: Watch> Hybrid<W> {
         if self.valid(log) == 0 {
             return self.merge_dead(flash, log);
         }
+        self.prove_block(flash, l)?;
         let block = self.log_block(log);
-        // The erased positions of a sealed block cannot be programmed, nor be those of a data block.
-        let usable = self.logs[log.index()].sealed <= flash.programmed(block);
+        // The erased positions of a sealed block cannot be programmed, nor be those of a data block; nor may a
+        // data block have a page that cannot be read.
+        let LogBlock {
+            sealed, host_pages, ..
+        } = self.logs[log.index()];
+        let usable = sealed <= flash.programmed(block).min(host_pages) || sealed == 0;
         let missing = usable.then(|| self.missing_pages(flash, block, l));
         let Some(missing) = missing.flatten() else {
             self.merges.count_full(1);
@@ -933,6 +991,7 @@ impl<W: Watch> Hybrid<W> {
     /// # Errors
     /// Those of the flash.
     pub fn rebuild<F: Flash>(&mut self, flash: &mut F, l: u32) -> Result<(), F::Error> {
+        self.prove_block(flash, l)?;
         let die = self.die_of_logical(l);
         let pages = self.pages_per_block();
         let fresh = self.pools[die as usize].take();
@@ -1054,7 +1113,13 @@ impl<W: Watch> Hybrid<W> {
         if entry >= per_die + self.slots_per_die || switched == Some(at) {
             return Pbn::NONE.0;
         }
-        self.logs[at.index()].pbn.0
+        let LogBlock {
+            pbn, is_sequential, ..
+        } = self.logs[at.index()];
+        if W::MERGES_ALONE_WRITE_DATA && is_sequential && self.pages_per_block() > 1 {
+            return pbn.0 | SEQUENTIAL_BIT;
+        }
+        pbn.0
     }
 
     // ---- checks -----------------------------------------------------------------------------------

@@ -66,6 +66,8 @@ pub struct Found {
     pub valid: u32,
     /// Whether its content counts no more.
     pub is_void: bool,
+    /// Whether it holds mapping pages.
+    pub holds_map: bool,
 }
 
 /// How much of a block is read.
@@ -95,6 +97,8 @@ pub struct Scan {
     first: Pbn,
     left_out: u32,
     oobs: Vec<Option<OobRead>>,
+    /// Pages that have been read.
+    is_read: Vec<bool>,
     blocks: Vec<Found>,
 }
 
@@ -109,32 +113,90 @@ impl Scan {
         depth: Depth,
         flash: &mut F,
     ) -> Result<Self, F::Error> {
+        let mut scan = Self::unread(space, left_out, flash);
+        scan.read_rest(depth, flash)?;
+        Ok(scan)
+    }
+
+    /// Reads what of it has not been read.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    pub fn read_rest<F: Flash>(&mut self, depth: Depth, flash: &mut F) -> Result<(), F::Error> {
+        for i in 0..self.space.blocks() {
+            if !self.is_left_out(i) {
+                self.read_block(Pbn(self.first.0 + i), depth, flash)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same without a read: all that is known is which blocks are blank.
+    pub fn unread<F: Flash>(space: &Space, left_out: u32, flash: &F) -> Self {
         let geometry = &space.geometry;
         let pages = geometry.pages_per_block;
         let mut scan = Self {
             first: geometry.pbn(space.first_die, 0),
             left_out,
             oobs: vec![None; (space.blocks() * pages) as usize],
+            is_read: vec![false; (space.blocks() * pages) as usize],
             blocks: vec![Found::default(); space.blocks() as usize],
             space: space.clone(),
         };
         for i in 0..space.blocks() {
-            if scan.is_left_out(i) {
-                continue;
-            }
-            let block = Pbn(scan.first.0 + i);
-            let end = match depth {
-                Depth::Whole => pages,
-                Depth::UpToErased => pages.min(flash.written(block) + 1),
-            };
-            scan.blocks[i as usize].is_used = flash.written(block) > 0;
-            for position in 0..end {
-                let at = geometry.ppn(block, position);
-                let (oob, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
-                scan.note(i as usize, position, oob);
+            scan.blocks[i as usize].is_used =
+                !scan.is_left_out(i) && flash.written(Pbn(scan.first.0 + i)) > 0;
+        }
+        scan
+    }
+
+    /// Reads the OOB of a page, whatever it is for.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    pub fn read_page<F: Flash>(
+        &mut self,
+        at: Ppn,
+        flash: &mut F,
+    ) -> Result<Option<OobRead>, F::Error> {
+        let (oob, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
+        let (block, position) = self.space.geometry.split(at);
+        let block = (block.0 - self.first.0) as usize;
+        let pages = self.space.geometry.pages_per_block as usize;
+        self.is_read[block * pages + position as usize] = true;
+        self.note(block, position, oob);
+        Ok(oob)
+    }
+
+    /// Reads the OOBs of a block that have not been read.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    pub fn read_block<F: Flash>(
+        &mut self,
+        block: Pbn,
+        depth: Depth,
+        flash: &mut F,
+    ) -> Result<(), F::Error> {
+        let pages = self.space.geometry.pages_per_block;
+        let end = match depth {
+            Depth::Whole => pages,
+            Depth::UpToErased => pages.min(flash.written(block) + 1),
+        };
+        for position in 0..end {
+            let index = (block.0 - self.first.0) * pages + position;
+            if !self.is_read[index as usize] {
+                let at = self.space.geometry.ppn(block, position);
+                self.read_page(at, flash)?;
             }
         }
-        Ok(scan)
+        Ok(())
+    }
+
+    /// Notes a page that is known from elsewhere.
+    pub fn set_page(&mut self, at: Ppn, read: OobRead) {
+        let (block, position) = self.space.geometry.split(at);
+        self.note((block.0 - self.first.0) as usize, position, Some(read));
     }
 
     fn is_left_out(&self, block: u32) -> bool {
@@ -144,8 +206,14 @@ impl Scan {
 
     fn note(&mut self, block: usize, position: u32, oob: Option<OobRead>) {
         // A page of no logical page of this space is nobody's, like one that cannot be read.
-        let oob = oob.filter(|oob| self.space.local_lpn(oob.oob.lpn).is_some());
         let Some(read) = oob else { return };
+        if matches!(read.oob.role, Role::Map | Role::Summary) {
+            self.blocks[block].holds_map |= read.oob.role == Role::Map;
+            return;
+        }
+        if self.space.local_lpn(read.oob.lpn).is_none() {
+            return;
+        }
         let pages = self.space.geometry.pages_per_block as usize;
         self.oobs[block * pages + position as usize] = oob;
         let found = &mut self.blocks[block];
@@ -258,14 +326,19 @@ impl Scan {
                 self.set_void(block);
             }
         }
-        let geometry = self.space.geometry.clone();
+        self.count_valid(&newest);
+        newest
+    }
+
+    /// Counts the valid pages of each block.
+    pub fn count_valid(&mut self, newest: &Newest) {
         for block in &mut self.blocks {
             block.valid = 0;
         }
         for &at in newest.place.iter().filter(|at| at.is_some()) {
-            self.blocks[(geometry.block_of(at).0 - self.first.0) as usize].valid += 1;
+            let block = self.space.geometry.block_of(at).0 - self.first.0;
+            self.blocks[block as usize].valid += 1;
         }
-        newest
     }
 
     fn take_newest(&self, block: Pbn, fences: &[(u64, Pbn)], newest: &mut Newest) {
@@ -285,6 +358,12 @@ impl Scan {
         fence.is_none_or(|&(since, rebuilt)| sequence > since || block == rebuilt)
     }
 
+    /// By logical block: whether what has been read so far tells of a rebuild.
+    pub fn rebuilt(&self) -> Vec<bool> {
+        let fences = self.fences().into_iter();
+        fences.map(|(_, rebuilt)| rebuilt.is_some()).collect()
+    }
+
     /// By logical block: the end of its latest rebuild, and where it is.
     fn fences(&self) -> Vec<(u64, Pbn)> {
         let mut fences = vec![(0, Pbn::NONE); self.space.logical_blocks() as usize];
@@ -299,23 +378,33 @@ impl Scan {
         fences
     }
 
-    /// Erases every block that holds something, but no newest copy. After it no block without a valid page
-    /// is anything but blank. Returns the blank blocks in the order of their numbers.
+    /// Erases every block that holds something, but no newest copy; those with mapping pages first, so that nothing
+    /// else changes while they still tell how everything was. After it no block without a valid page is anything
+    /// but blank. Returns the blank blocks in the order of their numbers.
     ///
     /// # Errors
     /// Those of the flash.
     pub fn erase_useless<F: Flash>(&mut self, flash: &mut F) -> Result<Vec<Pbn>, F::Error> {
-        for i in 0..self.blocks.len() {
-            let found = self.blocks[i];
-            if found.is_used && found.valid == 0 {
-                let block = Pbn(self.first.0 + i as u32);
-                flash.erase(block, Cause::Gc, F::Token::default())?;
-                self.forget(i);
+        for cause in [Cause::Map, Cause::Gc] {
+            for i in 0..self.blocks.len() {
+                let found = self.blocks[i];
+                let is_meant = found.holds_map == (cause == Cause::Map);
+                if is_meant && found.is_used && found.valid == 0 {
+                    let block = Pbn(self.first.0 + i as u32);
+                    flash.erase(block, cause, F::Token::default())?;
+                    self.forget(i);
+                }
             }
         }
         let is_blank = |&i: &u32| !self.is_left_out(i) && !self.blocks[i as usize].is_used;
         let blank = (0..self.space.blocks()).filter(is_blank);
         Ok(blank.map(|i| Pbn(self.first.0 + i)).collect())
+    }
+
+    /// Takes back what was read in a block: it holds something, but nothing in it says anything.
+    pub fn disregard(&mut self, block: Pbn) {
+        self.forget((block.0 - self.first.0) as usize);
+        self.blocks[(block.0 - self.first.0) as usize].is_used = true;
     }
 
     fn forget(&mut self, block: usize) {

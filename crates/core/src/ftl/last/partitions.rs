@@ -200,6 +200,37 @@ impl Partitions {
         }
     }
 
+    /// A log block found after a power cut joins a partition, closed, the oldest first; `valid` names the logical
+    /// block of each of its valid pages.
+    pub fn adopt(&mut self, log: Log, heat: Heat, valid: impl Iterator<Item = u32>) {
+        self.take(log, heat);
+        let size = &mut self.sizes[heat as usize];
+        size.open = None;
+        size.programmed += u64::from(self.pages_per_block);
+        self.blocks[log.index()].closed = true;
+        valid.for_each(|l| self.gained(log, l));
+        match heat {
+            Heat::Hot if self.blocks[log.index()].valid == 0 => {
+                self.hot.move_to_back(DEAD, log.0);
+            }
+            Heat::Hot => {}
+            Heat::Cold => self.file_cold(log),
+        }
+    }
+
+    /// After a power cut: numbers the writes of all pages found in the buffer by the order of their programs. The
+    /// update times start anew.
+    pub fn number_writes(&mut self) {
+        let pages = self.pages_per_block as usize;
+        let in_buffer = |&i: &usize| self.blocks[i / pages].heat.is_some() && self.write_no[i] > 0;
+        let mut found: Vec<usize> = (0..self.write_no.len()).filter(in_buffer).collect();
+        found.sort_unstable_by_key(|&i| self.write_no[i]);
+        for (i, rank) in found.iter().zip(1..) {
+            self.write_no[*i] = rank;
+        }
+        self.writes = found.len() as u64;
+    }
+
     /// A host page has been programmed at a position of an open block.
     #[inline]
     pub fn written(&mut self, log: Log, position: u32) {
@@ -366,6 +397,13 @@ impl Partitions {
 }
 
 impl Watch for Partitions {
+    const MERGES_ALONE_WRITE_DATA: bool = true;
+
+    fn found_page(&mut self, log: Log, position: u32, sequence: u64) {
+        let at = self.page_index(log, position);
+        self.write_no[at] = sequence;
+    }
+
     #[inline]
     fn gained(&mut self, log: Log, l: u32) {
         let block = &mut self.blocks[log.index()];

@@ -1,4 +1,5 @@
 use super::*;
+use crate::Pbn;
 use crate::geometry::ProgramOrder;
 use crate::suite::{Bench, Case};
 
@@ -145,4 +146,87 @@ fn what_does_not_fit_is_refused_by_name() {
         .with("hot_interval", i64::MAX);
     let bench = Bench::<Last>::new(&case).unwrap();
     assert_eq!((bench.ftl.hot_blocks, bench.ftl.hot_interval), (3, 16));
+}
+
+/// Counters of the flash after a start from `flash`, by those means.
+fn start(flash: &mut crate::ram::RamFlash, case: &Case, means: Means) -> (Last, [u64; 3]) {
+    let space = Space::whole(flash.ledger.geometry());
+    flash.ledger.counters = Default::default();
+    let last = Last::recover(&space, &case.options_of::<Last>().unwrap(), means, flash).unwrap();
+    last.audit(flash).unwrap();
+    let counted = &flash.ledger.counters;
+    let counted = [
+        counted.oob_reads.map,
+        counted.reads.map,
+        counted.programs.map,
+    ];
+    (last, counted)
+}
+
+/// With all log blocks full and all pages in them different the costs are what a start takes; the map areas' blocks
+/// are read up to their first erased page only.
+#[test]
+fn a_start_reads_what_its_cost_says() {
+    let case = Case::small(1, 17, 4, 8)
+        .with("log_blocks", 5)
+        .with("map_blocks", 3)
+        .with("map_entries_per_page", 4);
+    let geometry = Geometry::new(1, 17, 4, 32, case.order).unwrap();
+    let (space, options) = (Space::whole(&geometry), case.options_of::<Last>().unwrap());
+    let mut flash = crate::ram::RamFlash::new(&geometry, 64);
+    let mut last = Last::format(&space, &options, Start::Full, &mut flash).unwrap();
+    let requests = (4..20).map(|lpn| (lpn, 1));
+    for (first, pages) in std::iter::once((0, 4)).chain(requests) {
+        flash.new_request(pages)[0].fill(first as u8 + 1);
+        let Ok(()) = last.write(&mut flash, &Run::whole(Lpn(first), pages));
+    }
+    assert_eq!(last.h.logs_in_use(), 5);
+    let map_oobs: u64 = (14..17)
+        .map(|b| u64::from((flash.written(Pbn(b)) + 1).min(4)))
+        .sum();
+    let costs = Last::recovery_costs(&geometry, &options);
+    let [scan, by_map] = &costs[..] else {
+        panic!("two ways back")
+    };
+    let (_, counted) = start(&mut flash.clone(), &case, Means::FullScan);
+    assert_eq!(counted, [scan.oob_reads, scan.page_reads, scan.programs]);
+    assert_eq!(scan.oob_reads, 14 * 4 + 3);
+    let (mut last, counted) = start(&mut flash, &case, Means::Fastest);
+    let oobs = by_map.oob_reads - 3 * 4 + map_oobs;
+    assert_eq!(counted, [oobs, by_map.page_reads, by_map.programs]);
+    assert_eq!(
+        (by_map.oob_reads, by_map.page_reads),
+        (3 * 4 + 2 * 5 * 4, 4)
+    );
+    for lpn in 4..20 {
+        flash.new_request(1);
+        let Ok(()) = last.read(&mut flash, &Run::whole(Lpn(lpn), 1));
+        assert_eq!(flash.buffer()[0][0], lpn as u8 + 1);
+    }
+}
+
+/// Partitions come from the roles; the writes of the pages found are numbered by their order.
+#[test]
+fn roles_and_ranks_come_back() {
+    let case = small()
+        .with("sequential_log_blocks", 1)
+        .with("hot_interval", 4)
+        .with("hot_blocks", 2);
+    let geometry = Geometry::new(1, 14, 4, 32, case.order).unwrap();
+    let (space, options) = (Space::whole(&geometry), case.options_of::<Last>().unwrap());
+    let mut flash = crate::ram::RamFlash::new(&geometry, 16);
+    let mut last = Last::format(&space, &options, Start::Full, &mut flash).unwrap();
+    // Section 11, example 3: cold cold cold cold hot hot hot cold hot.
+    for lpn in [1, 2, 5, 9, 1, 2, 9, 6, 1] {
+        flash.new_request(1);
+        let Ok(()) = last.write(&mut flash, &Run::whole(Lpn(lpn), 1));
+    }
+    let (last, _) = start(&mut flash, &case, Means::FullScan);
+    let watch = &last.h.watch;
+    assert_eq!((watch.blocks(Heat::Hot), watch.blocks(Heat::Cold)), (1, 2));
+    let since = |lpn| {
+        let page = last.h.newest_log_page(Lpn(lpn)).unwrap();
+        watch.writes_since(page.log, page.position)
+    };
+    assert_eq!([1, 6, 9, 2, 5].map(since), [0, 1, 2, 3, 6]);
 }

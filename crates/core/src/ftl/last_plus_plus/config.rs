@@ -68,7 +68,7 @@ impl LastPlusPlusOptions {
     }
 
     /// Sequential and random log blocks of a die, if the options fit a device of that many dies.
-    fn split(&self, dies: u32) -> (u32, u32) {
+    pub fn split(&self, dies: u32) -> (u32, u32) {
         let all = self.log_blocks.unwrap_or(0) / dies;
         let sequential = match self.sequential_log_blocks {
             Some(blocks) => blocks / dies,

@@ -125,6 +125,20 @@ impl RandomLogs {
         die.open[partition as usize] = Some(log);
     }
 
+    /// `log` was found after a start with these valid pages (position, local page, logical block, update counter). It
+    /// takes no more pages.
+    pub fn adopt(&mut self, log: Log, partition: Heat, valid: &[(u32, Lpn, u32, u8)]) {
+        let die = self.die_of(log) as u32;
+        self.taken(log, die, partition);
+        for &(position, lpn, l, updates) in valid {
+            let page = LogPage { log, position };
+            self.moved(lpn, l, None, Some(page));
+            let handle = self.handle(page);
+            self.updates[handle as usize] = updates;
+        }
+        self.closed(log);
+    }
+
     /// An open block is full.
     pub fn closed(&mut self, log: Log) {
         let block = &mut self.blocks[log.index()];

@@ -1,5 +1,6 @@
 //! Clean shutdown of LAST++: writes the snapshot, and takes it back before the first change.
 
+use super::costs::snapshot_blocks;
 use super::snapshot::{LogPages, SegmentBlocks};
 use super::{LastPlusPlus, SNAPSHOT_TAG};
 use crate::address::Lpn;
@@ -9,11 +10,10 @@ use crate::parts::hybrid::{Log, LogPage};
 impl LastPlusPlus {
     /// Blocks that each die gives for a snapshot of that many pages; `None` if one lacks them.
     pub(super) fn snapshot_blocks(&self, pages: u64) -> Option<Vec<u32>> {
-        let (dies, per_block) = (u64::from(self.dies()), u64::from(self.h.pages_per_block()));
-        (0..dies)
+        let geometry = &self.h.space().geometry;
+        (0..u64::from(self.dies()))
             .map(|die| {
-                let here = pages.saturating_sub(die).div_ceil(dies);
-                let blocks = here.div_ceil(per_block);
+                let blocks = snapshot_blocks(pages, die, geometry);
                 let free = u64::from(self.h.free_blocks(die as u32));
                 (blocks <= free).then_some(blocks as u32)
             })
@@ -38,7 +38,7 @@ impl LastPlusPlus {
             }
         }
         let content = if F::BEARS_DATA {
-            self.snapshot_content(flash)
+            self.snapshot_content()
         } else {
             Vec::new()
         };
@@ -64,12 +64,14 @@ impl LastPlusPlus {
         Ok(())
     }
 
-    pub(super) fn snapshot_content<F: Flash>(&self, flash: &F) -> Vec<u8> {
+    pub(super) fn snapshot_content(&self) -> Vec<u8> {
         let geometry = &self.h.space().geometry;
         let pages = self.h.pages_per_block();
         let block_on = |segment, die| {
-            let block = self.h.log_block(self.h.owned(self.logical(segment, die))?);
-            let pst = (0..pages).map(|o| flash.is_programmed(geometry.ppn(block, o)));
+            let log = self.h.owned(self.logical(segment, die))?;
+            let block = self.h.log_block(log);
+            // Not as the flash has it: a position that a power cut has spoilt holds no page.
+            let pst = (0..pages).map(|o| self.h.log_page(log, o).is_some());
             Some((block.0 - geometry.pbn(die, 0).0, pst.collect()))
         };
         let segments: Vec<SegmentBlocks> = self

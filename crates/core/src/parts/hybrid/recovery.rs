@@ -1,4 +1,5 @@
-//! Recovery of a hybrid: the full OOB scan, and the choice of data blocks and log blocks.
+//! Recovery of a hybrid: the full OOB scan, and the choice of data blocks and log blocks. With map blocks there is
+//! a faster way ([`from_map`](super::from_map)); the map is made anew after either.
 //!
 //! A switched log block keeps the OOBs of a log block, so roles alone do not tell data blocks. Among the blocks
 //! in use that are aligned to a logical block the one with the oldest page is its data block: a log block is
@@ -15,12 +16,12 @@
 //! page and no other block in use is aligned to the logical block; otherwise, if it has room at all, the
 //! logical block is rebuilt before the first write of the host.
 
-use super::{Hybrid, HybridPlan, Log, Watch, programmable};
-use crate::address::Lpn;
+use super::{BlockMap, Hybrid, HybridPlan, KnownBlocks, Log, NamedLog, Watch, programmable};
+use crate::address::{Lpn, Pbn};
 use crate::flash::{Flash, Role};
-use crate::ftl::NoRecovery;
-use crate::geometry::Space;
-use crate::parts::map_area::MapArea;
+use crate::ftl::{Means, NoRecovery, RecoveryCost, Refusal};
+use crate::geometry::{Geometry, Space};
+use crate::parts::map_area::{FoundArea, MapArea};
 use crate::parts::pool::Pool;
 use crate::parts::scan::{Depth, Newest, Rules, Scan};
 use crate::report::Merges;
@@ -38,6 +39,61 @@ pub struct FoundLog {
     pub role: Role,
 }
 
+/// What the recovery of a hybrid takes: the full scan, and with map blocks the way by these. `plan` as the scheme makes
+/// it for the whole device; where it refuses, there is only the scan to tell of.
+pub fn recovery_costs(geometry: &Geometry, plan: Result<HybridPlan, Refusal>) -> Vec<RecoveryCost> {
+    let scan = RecoveryCost::scan("full scan", geometry.pages().into());
+    let Some(plan) = plan.ok().filter(|plan| plan.map_blocks > 0) else {
+        return vec![scan];
+    };
+    let shape = plan.map_shape(&Space::whole(geometry));
+    let on_all_dies = |n: u32| u64::from(geometry.dies) * u64::from(n);
+    let pages = u64::from(geometry.pages_per_block);
+    let scan = RecoveryCost {
+        // The void page of an earlier recovery that was cut too.
+        page_reads: on_all_dies(1),
+        programs: on_all_dies(shape.pages() + 1),
+        erases: on_all_dies(shape.blocks + 1),
+        ..scan
+    };
+    let by_map = RecoveryCost {
+        means: "map blocks",
+        oob_reads: pages * (on_all_dies(shape.blocks) + 2 * on_all_dies(plan.log_slots)),
+        page_reads: on_all_dies(shape.pages()),
+        ..scan.clone()
+    };
+    vec![scan, by_map]
+}
+
+/// Faster ways that a scheme has of its own, asked where [`Means::Fastest`] is wanted.
+pub trait Shortcuts<F: Flash> {
+    /// All tables, if the flash holds them and nothing has changed since; `map`: the block map, if there is one that
+    /// can be relied on. OOBs are read through `scan`, which goes on as the full scan if there is none.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    fn tables(
+        &mut self,
+        map: Option<&BlockMap>,
+        scan: &mut Scan,
+        flash: &mut F,
+    ) -> Result<Option<KnownBlocks>, F::Error> {
+        let _ = (map, scan, flash);
+        Ok(None)
+    }
+
+    /// Notes in `scan` what is in a log block.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    fn read_log(&mut self, scan: &mut Scan, log: NamedLog, flash: &mut F) -> Result<(), F::Error> {
+        scan.read_block(log.block, Depth::UpToErased, flash)
+    }
+}
+
+/// None but the map blocks.
+impl<F: Flash> Shortcuts<F> for () {}
+
 impl<W: Watch> Hybrid<W> {
     /// Makes the tables from what the flash holds. Returns the log blocks too, in the order in which they were
     /// taken; the scheme puts them into its lists, gives them their owners, and merges what is too much.
@@ -48,34 +104,66 @@ impl<W: Watch> Hybrid<W> {
     pub fn recover<F: Flash>(
         space: &Space,
         plan: &HybridPlan,
+        means: Means,
         watch: W,
         flash: &mut F,
     ) -> Result<(Self, Vec<FoundLog>), NoRecovery<F::Error>> {
+        Self::recover_with(space, plan, means, watch, &mut (), flash)
+    }
+
+    /// The same for a scheme that has faster ways of its own.
+    ///
+    /// # Errors
+    /// The refusal of [`Hybrid::format`], or an error of the flash.
+    pub fn recover_with<F: Flash>(
+        space: &Space,
+        plan: &HybridPlan,
+        means: Means,
+        watch: W,
+        shortcuts: &mut impl Shortcuts<F>,
+        flash: &mut F,
+    ) -> Result<(Self, Vec<FoundLog>), NoRecovery<F::Error>> {
         let mut hybrid = Self::blank(space, plan, watch)?;
-        let entries = space.geometry.logical_blocks_per_die() + plan.log_slots;
         if plan.map_blocks > 0 {
-            let (pages, per_page) = (space.geometry.pages_per_block, plan.map_entries_per_page);
-            MapArea::check(plan.map_blocks, per_page, entries, pages)?;
+            plan.map_shape(space)
+                .check(space.geometry.pages_per_block)?;
         }
         let found = hybrid
-            .scan(plan, flash)
-            .and_then(|mut found| {
-                hybrid.start_maps(plan, entries, flash)?;
-                found.retain(|found| hybrid.exists(found.log));
-                Ok(found)
-            })
+            .bring_back(plan, means, shortcuts, flash)
             .map_err(NoRecovery::Flash)?;
         hybrid.merges = Merges::default();
         Ok((hybrid, found))
     }
 
-    fn scan<F: Flash>(
+    fn bring_back<F: Flash>(
         &mut self,
         plan: &HybridPlan,
+        means: Means,
+        shortcuts: &mut impl Shortcuts<F>,
         flash: &mut F,
     ) -> Result<Vec<FoundLog>, F::Error> {
-        let mut scan = Scan::read(&self.space, plan.map_blocks, Depth::Whole, flash)?;
-        let newest = scan.newest(Rules::Rebuilds);
+        let areas = self.find_maps(plan, flash)?;
+        let map = match means {
+            Means::Fastest if plan.map_blocks > 0 => self.read_block_map(plan, &areas, flash)?,
+            Means::Fastest | Means::FullScan => None,
+        };
+        let mut scan = Scan::unread(&self.space, plan.map_blocks, flash);
+        if means == Means::Fastest
+            && let Some(known) = shortcuts.tables(map.as_ref(), &mut scan, flash)?
+        {
+            let voids = self.make_maps_void(&areas, &[], flash)?;
+            let found = self.take_over(plan, known, flash)?;
+            self.restart_maps(plan, &voids, flash)?;
+            return Ok(found);
+        }
+        let (mut scan, newest, doomed) = match &map {
+            Some(map) => {
+                let (scan, newest) = self.scan_by_map(plan, map, shortcuts, flash)?;
+                (scan, newest, map.doomed.clone())
+            }
+            None => self.scan_everything(scan, &areas, flash)?,
+        };
+        let voids = self.make_maps_void(&areas, &doomed, flash)?;
         let blank = scan.erase_useless(flash)?;
         for die in 0..self.space.dies {
             let on_die = blank
@@ -84,8 +172,14 @@ impl<W: Watch> Hybrid<W> {
             let usable = self.space.geometry.blocks_per_die - plan.map_blocks;
             self.pools.push(Pool::new(on_die.copied(), usable));
         }
-        let doubtful = self.choose_data_blocks(&scan, flash);
-        let found = self.take_log_blocks(&scan);
+        let doubtful = match map {
+            Some(map) => {
+                self.data = map.data_in_use(&scan);
+                Vec::new()
+            }
+            None => self.choose_data_blocks(&scan, flash),
+        };
+        let mut found = self.take_log_blocks(&scan);
         self.take_pages(&scan, &newest);
         for l in doubtful {
             self.rebuild(flash, l)?;
@@ -95,7 +189,31 @@ impl<W: Watch> Hybrid<W> {
                 self.erase_log(flash, found.log)?;
             }
         }
+        self.restart_maps(plan, &voids, flash)?;
+        found.retain(|found| self.exists(found.log));
         Ok(found)
+    }
+
+    /// The full scan; also the blocks that a recovery by map blocks was erasing when it was cut.
+    fn scan_everything<F: Flash>(
+        &self,
+        mut scan: Scan,
+        areas: &[FoundArea],
+        flash: &mut F,
+    ) -> Result<(Scan, Newest, Vec<Pbn>), F::Error> {
+        scan.read_rest(Depth::Whole, flash)?;
+        let mut doomed = Vec::new();
+        for area in areas {
+            let (since, blocks) = area.doomed(flash)?;
+            let is_old = |block: &Pbn| {
+                let found = scan.found(*block);
+                found.is_used && found.last < since
+            };
+            doomed.extend(blocks.into_iter().filter(is_old));
+        }
+        doomed.iter().for_each(|&block| scan.disregard(block));
+        let newest = scan.newest(Rules::Rebuilds);
+        Ok((scan, newest, doomed))
     }
 
     /// Returns the logical blocks that have to be rebuilt because their data block has room, but cannot be
@@ -103,9 +221,10 @@ impl<W: Watch> Hybrid<W> {
     fn choose_data_blocks<F: Flash>(&mut self, scan: &Scan, flash: &F) -> Vec<u32> {
         let mut rivals = vec![0; self.data.len()];
         for (block, found) in scan.blocks().filter(|(_, found)| found.valid > 0) {
-            let Some(l) = scan.aligned_to(block) else {
-                continue;
-            };
+            let is_candidate = !W::MERGES_ALONE_WRITE_DATA
+                || matches!(found.role, Role::Data | Role::LogSequential);
+            let aligned_to = scan.aligned_to(block).filter(|_| is_candidate);
+            let Some(l) = aligned_to else { continue };
             rivals[l as usize] += 1;
             let data = &mut self.data[l as usize];
             if data.is_none() || found.first < scan.found(*data).first {
@@ -114,6 +233,11 @@ impl<W: Watch> Hybrid<W> {
         }
         let is_doubtful = |&l: &u32| {
             let block = self.data[l as usize];
+            if W::MERGES_ALONE_WRITE_DATA {
+                // Nobody programs it, but a page that cannot be read would be taken for one by whoever does not
+                // read its OOB.
+                return block.is_some() && scan.found(block).readable < flash.programmed(block);
+            }
             let has_room =
                 |block| (0..self.pages_per_block()).any(|o| programmable(flash, block, o));
             block.is_some()
@@ -124,20 +248,24 @@ impl<W: Watch> Hybrid<W> {
     }
 
     fn take_log_blocks(&mut self, scan: &Scan) -> Vec<FoundLog> {
-        let is_data = |block| {
-            let l = scan.aligned_to(block);
-            l.is_some_and(|l| self.data[l as usize] == block)
-        };
+        let mut is_data = vec![false; self.log_of.len()];
+        for &block in self.data.iter().filter(|block| block.is_some()) {
+            is_data[self.in_space(block)] = true;
+        }
         let in_use = scan.blocks().filter(|(_, found)| found.valid > 0);
-        let mut logs: Vec<_> = in_use.filter(|&(block, _)| !is_data(block)).collect();
+        let mut logs: Vec<_> = in_use
+            .filter(|&(block, _)| !is_data[self.in_space(block)])
+            .collect();
         logs.sort_unstable_by_key(|(_, found)| found.first);
         let mut taken = Vec::with_capacity(logs.len());
         for (block, found) in logs {
             let log = self.assign_slot(self.die_of_block(block), block);
             self.logs[log.index()].sealed = self.pages_per_block();
             self.logs[log.index()].host_pages = found.readable;
-            for (position, lpn, _) in scan.pages_of(block) {
+            self.logs[log.index()].is_sequential = found.role == Role::LogSequential;
+            for (position, lpn, read) in scan.pages_of(block) {
                 self.note_log_page(log, position, lpn);
+                self.watch.found_page(log, position, read.sequence);
             }
             taken.push(FoundLog {
                 log,
@@ -171,27 +299,53 @@ impl<W: Watch> Hybrid<W> {
         }
     }
 
-    /// Writes the whole map anew: nothing of the old one was needed.
-    fn start_maps<F: Flash>(
+    /// The map areas as the flash holds them, by die.
+    fn find_maps<F: Flash>(
+        &self,
+        plan: &HybridPlan,
+        flash: &mut F,
+    ) -> Result<Vec<FoundArea>, F::Error> {
+        let shape = plan.map_shape(&self.space);
+        let dies = if plan.map_blocks > 0 {
+            self.space.dies
+        } else {
+            0
+        };
+        let first = self.space.first_die;
+        (first..first + dies)
+            .map(|die| FoundArea::read(&self.space, die, shape, flash))
+            .collect()
+    }
+
+    /// Before anything is changed: what the maps say is not true from now on. Returns the block that says so, by die.
+    fn make_maps_void<F: Flash>(
+        &self,
+        areas: &[FoundArea],
+        doomed: &[Pbn],
+        flash: &mut F,
+    ) -> Result<Vec<Pbn>, F::Error> {
+        let make_void = |(die, area): (u32, &FoundArea)| {
+            let on_die = doomed.iter().copied();
+            let here: Vec<Pbn> = on_die
+                .filter(|&block| self.die_of_block(block) == die)
+                .collect();
+            area.make_void(&here, flash)
+        };
+        (0..).zip(areas).map(make_void).collect()
+    }
+
+    /// Writes the maps anew.
+    fn restart_maps<F: Flash>(
         &mut self,
         plan: &HybridPlan,
-        entries: u32,
+        voids: &[Pbn],
         flash: &mut F,
     ) -> Result<(), F::Error> {
-        if plan.map_blocks == 0 {
-            return Ok(());
-        }
-        for die in 0..self.space.dies {
+        let shape = plan.map_shape(&self.space);
+        for (die, &void) in (0..).zip(voids) {
             let value = |entry| self.map_entry(die, entry, None);
-            let area = MapArea::restart(
-                &self.space,
-                self.space.first_die + die,
-                plan.map_blocks,
-                plan.map_entries_per_page,
-                entries,
-                value,
-                flash,
-            )?;
+            let first_die = self.space.first_die;
+            let area = MapArea::restart(&self.space, first_die + die, shape, void, value, flash)?;
             self.maps.push(area);
         }
         Ok(())
