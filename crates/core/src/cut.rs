@@ -134,6 +134,14 @@ impl Flash for CutFlash {
         self.ram.erase_count(pbn)
     }
 
+    fn page_bytes(&self) -> u32 {
+        self.ram.page_bytes()
+    }
+
+    fn next_sequence(&self) -> u64 {
+        self.ram.next_sequence()
+    }
+
     fn host_read(&mut self, slot: Slot, from: Ppn, after: ()) -> Result<(), PowerCut> {
         self.alive()?;
         sure(self.ram.host_read(slot, from, after))
@@ -219,5 +227,19 @@ impl Flash for CutFlash {
 
     fn preload(&mut self, block: Pbn, pages: u32, role: Role, lpn_of: &mut dyn FnMut(u32) -> Lpn) {
         self.ram.preload(block, pages, role, lpn_of);
+    }
+
+    fn preload_map(
+        &mut self,
+        block: Pbn,
+        pages: u32,
+        number_of: &mut dyn FnMut(u32) -> Lpn,
+        fill: &mut dyn FnMut(u32, &mut [u8]),
+    ) {
+        self.ram.preload_map(block, pages, number_of, fill);
+    }
+
+    fn preload_oob_bytes(&mut self, at: Ppn, fill: impl FnOnce(&mut [u8])) {
+        self.ram.preload_oob_bytes(at, fill);
     }
 }

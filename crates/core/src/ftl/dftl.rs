@@ -30,11 +30,12 @@
 
 use crate::address::Lpn;
 use crate::flash::{Flash, Slot};
-use crate::ftl::{Ftl, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::parts::cached_map::{CachedMap, Collecting, Fetch, MapCounters, MapPlan, Request};
 use crate::parts::map_cache::{CachePolicy, Mark, Translation};
 use crate::parts::page_store::{PageOptions, PageStore, Placement, Streams};
+use crate::parts::translation::recovery::{FoundMap, Layout};
 use crate::parts::translation::whole_map_blocks;
 use crate::parts::victims::GcPolicy;
 use crate::report::{Combine, Observation, SchemeCounters, Table, bits_for};
@@ -142,6 +143,29 @@ impl DftlOptions {
             lazy: self.lazy(),
             write_through: self.integrity == Integrity::Page,
             flushes: matches!(self.integrity, Integrity::Timeout | Integrity::Req),
+            writer: self.layout(Means::Fastest).writer,
+        }
+    }
+
+    fn layout(&self, means: Means) -> Layout {
+        let is_split = self.streams == Streams::Split;
+        Layout {
+            entries_per_page: self.tp_entries,
+            writer: 1 + 2 * self.integrity as u8 + u8::from(is_split),
+            is_trusted: means == Means::Fastest && self.integrity != Integrity::Noflush,
+            is_split,
+            trims_wait: self.integrity == Integrity::Timeout,
+        }
+    }
+
+    fn page(&self, gc_low: u32) -> PageOptions {
+        PageOptions {
+            gc_low,
+            gc_policy: self.gc_policy,
+            gc_d: self.gc_d,
+            gc_seed: self.gc_seed,
+            streams: self.streams,
+            placement: self.placement,
         }
     }
 
@@ -167,6 +191,36 @@ pub struct Dftl {
 }
 
 impl Dftl {
+    fn of(options: &DftlOptions, store: PageStore, map: CachedMap) -> Self {
+        Self {
+            store,
+            map,
+            integrity: options.integrity,
+            lazy: options.lazy(),
+            flush_ns: options.flush_ns,
+            next_flush_ns: options.flush_ns,
+        }
+    }
+
+    fn read_device<F: Flash>(
+        space: &Space,
+        options: &DftlOptions,
+        mut store: PageStore,
+        layout: &Layout,
+        flash: &mut F,
+    ) -> Result<Self, F::Error> {
+        let mut found = FoundMap::read(space, layout, flash)?;
+        let FoundMap {
+            scan,
+            places,
+            directory,
+            ..
+        } = &mut found;
+        store.take_found(scan, places, directory, flash)?;
+        let map = CachedMap::recover(options.plan(), &mut store, &found, layout, flash)?;
+        Ok(Self::of(options, store, map))
+    }
+
     fn write_page<F: Flash>(
         &mut self,
         flash: &mut F,
@@ -274,25 +328,24 @@ impl Ftl for Dftl {
     ) -> Result<Self, Refusal> {
         options.check()?;
         let q = whole_map_blocks(&space.geometry, options.tp_entries);
-        let page_options = PageOptions {
-            gc_low: options.gc_low(q)?,
-            gc_policy: options.gc_policy,
-            gc_d: options.gc_d,
-            gc_seed: options.gc_seed,
-            streams: options.streams,
-            placement: options.placement,
-        };
+        let page_options = options.page(options.gc_low(q)?);
         let mut store =
             PageStore::format_with_map_blocks(space, &page_options, q + 1, start, flash)?;
         let map = CachedMap::format(options.plan(), &mut store, start, flash);
-        Ok(Self {
-            store,
-            map,
-            integrity: options.integrity,
-            lazy: options.lazy(),
-            flush_ns: options.flush_ns,
-            next_flush_ns: options.flush_ns,
-        })
+        Ok(Self::of(options, store, map))
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &DftlOptions,
+        means: Means,
+        flash: &mut F,
+    ) -> Result<Self, NoRecovery<F::Error>> {
+        options.check()?;
+        let q = whole_map_blocks(&space.geometry, options.tp_entries);
+        let store = PageStore::blank(space, &options.page(options.gc_low(q)?), q + 1)?;
+        let layout = options.layout(means);
+        Self::read_device(space, options, store, &layout, flash).map_err(NoRecovery::Flash)
     }
 
     #[inline]

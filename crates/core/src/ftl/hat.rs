@@ -27,7 +27,7 @@
 
 use crate::address::{Lpn, Ppn};
 use crate::flash::{Flash, Slot};
-use crate::ftl::{Ftl, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::parts::map_cache::{CachePolicy, HitRatio, MapCache, Mark, Producers, Translation};
 use crate::parts::page_store::{Moves, PageOptions, PageStore, Placement, Streams};
@@ -83,6 +83,10 @@ impl HatOptions {
 
     fn entries(&self) -> u64 {
         super::cache_entries(self.qmt_bytes, self.qmt_entries)
+    }
+
+    fn check(&self) -> Result<(), Refusal> {
+        super::check_cache("qmt_bytes", self.qmt_bytes, "qmt_entries", self.qmt_entries)
     }
 }
 
@@ -151,6 +155,29 @@ pub struct Hat {
 }
 
 impl Hat {
+    fn of(options: &HatOptions, store: PageStore) -> Self {
+        let pages = store.geometry().logical_pages;
+        Self {
+            store,
+            qmt: Qmt {
+                cache: MapCache::new(pages, options.entries(), CachePolicy::Lru),
+                counters: Counters::default(),
+            },
+            lookup: options.invalidate_lookup,
+        }
+    }
+
+    /// Puts the SMT right after a scan: every entry is read, and written if it differs. What survives of a device is its
+    /// flash, so the SMT counts as blank: the entries that differ are those of the pages that were found.
+    fn renew_smt<F: Flash>(&mut self, flash: &mut F) {
+        for lpn in (0..self.store.geometry().logical_pages).map(Lpn) {
+            let read = self.qmt.pcm_read(flash);
+            if self.store.place(lpn).is_some() {
+                self.qmt.pcm_write(flash, read);
+            }
+        }
+    }
+
     fn write_page<F: Flash>(
         &mut self,
         flash: &mut F,
@@ -258,22 +285,22 @@ impl Ftl for Hat {
         start: Start,
         flash: &mut F,
     ) -> Result<Self, Refusal> {
-        super::check_cache(
-            "qmt_bytes",
-            options.qmt_bytes,
-            "qmt_entries",
-            options.qmt_entries,
-        )?;
+        options.check()?;
         let store = PageStore::format(space, &options.page(), start, flash)?;
-        let pages = space.geometry.logical_pages;
-        Ok(Self {
-            store,
-            qmt: Qmt {
-                cache: MapCache::new(pages, options.entries(), CachePolicy::Lru),
-                counters: Counters::default(),
-            },
-            lookup: options.invalidate_lookup,
-        })
+        Ok(Self::of(options, store))
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &HatOptions,
+        _means: Means,
+        flash: &mut F,
+    ) -> Result<Self, NoRecovery<F::Error>> {
+        options.check()?;
+        let store = PageStore::recover(space, &options.page(), flash)?;
+        let mut hat = Self::of(options, store);
+        hat.renew_smt(flash);
+        Ok(hat)
     }
 
     #[inline]

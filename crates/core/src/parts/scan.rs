@@ -111,6 +111,17 @@ impl Scan {
         depth: Depth,
         flash: &mut F,
     ) -> Result<Self, F::Error> {
+        let mut scan = Self::unread(space, left_out, flash);
+        for i in 0..space.blocks() {
+            if !scan.is_left_out(i) {
+                scan.read_block(Pbn(scan.first.0 + i), depth, flash)?;
+            }
+        }
+        Ok(scan)
+    }
+
+    /// The same without a read: all that is known is which blocks are blank.
+    pub fn unread<F: Flash>(space: &Space, left_out: u32, flash: &F) -> Self {
         let geometry = &space.geometry;
         let pages = geometry.pages_per_block;
         let mut scan = Self {
@@ -121,22 +132,46 @@ impl Scan {
             space: space.clone(),
         };
         for i in 0..space.blocks() {
-            if scan.is_left_out(i) {
-                continue;
-            }
-            let block = Pbn(scan.first.0 + i);
-            let end = match depth {
-                Depth::Whole => pages,
-                Depth::UpToErased => pages.min(flash.written(block) + 1),
-            };
-            scan.blocks[i as usize].is_used = flash.written(block) > 0;
-            for position in 0..end {
-                let at = geometry.ppn(block, position);
-                let (oob, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
-                scan.note(i as usize, position, oob);
-            }
+            scan.blocks[i as usize].is_used =
+                !scan.is_left_out(i) && flash.written(Pbn(scan.first.0 + i)) > 0;
         }
-        Ok(scan)
+        scan
+    }
+
+    /// Reads the OOBs of a block.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    pub fn read_block<F: Flash>(
+        &mut self,
+        block: Pbn,
+        depth: Depth,
+        flash: &mut F,
+    ) -> Result<(), F::Error> {
+        let pages = self.space.geometry.pages_per_block;
+        let end = match depth {
+            Depth::Whole => pages,
+            Depth::UpToErased => pages.min(flash.written(block) + 1),
+        };
+        for position in 0..end {
+            self.read_page(self.space.geometry.ppn(block, position), flash)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the OOB of one page.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    pub fn read_page<F: Flash>(
+        &mut self,
+        at: Ppn,
+        flash: &mut F,
+    ) -> Result<Option<OobRead>, F::Error> {
+        let (block, position) = self.space.geometry.split(at);
+        let (oob, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
+        self.note((block.0 - self.first.0) as usize, position, oob);
+        Ok(oob)
     }
 
     fn is_left_out(&self, block: u32) -> bool {
@@ -147,8 +182,16 @@ impl Scan {
     fn note(&mut self, block: usize, position: u32, oob: Option<OobRead>) {
         // A page of no logical page of this space is nobody's, like one that cannot be read.
         let Some(read) = oob else { return };
-        if matches!(read.oob.role, Role::Map | Role::Summary) {
-            self.blocks[block].holds_map |= read.oob.role == Role::Map;
+        if read.oob.role == Role::Map {
+            let found = &mut self.blocks[block];
+            if !found.holds_map || read.sequence < found.first {
+                found.first = read.sequence;
+            }
+            found.last = found.last.max(read.sequence);
+            found.holds_map = true;
+            return;
+        }
+        if read.oob.role == Role::Summary {
             return;
         }
         if self.space.local_lpn(read.oob.lpn).is_none() {
@@ -165,8 +208,9 @@ impl Scan {
         found.readable += 1;
     }
 
-    /// Rule 2.
-    fn void_emptied(&mut self) {
+    /// Rule 2, by the pages read so far: a block of which only the first page is read was emptied if it has not been
+    /// erased since.
+    pub fn void_emptied(&mut self) {
         for read in self.oobs.iter().flatten() {
             let named =
                 emptied_by(read.oob.tag).and_then(|block| block.0.checked_sub(self.first.0));
@@ -266,14 +310,24 @@ impl Scan {
                 self.set_void(block);
             }
         }
-        let geometry = self.space.geometry.clone();
+        self.count_valid(&newest);
+        newest
+    }
+
+    /// Counts the valid pages of each block.
+    pub fn count_valid(&mut self, newest: &Newest) {
+        self.count_places(newest.place.iter().copied());
+    }
+
+    /// Counts the valid pages of each block, which are those at some places.
+    pub fn count_places(&mut self, places: impl Iterator<Item = Ppn>) {
         for block in &mut self.blocks {
             block.valid = 0;
         }
-        for &at in newest.place.iter().filter(|at| at.is_some()) {
-            self.blocks[(geometry.block_of(at).0 - self.first.0) as usize].valid += 1;
+        for at in places.filter(|at| at.is_some()) {
+            let block = self.space.geometry.block_of(at).0 - self.first.0;
+            self.blocks[block as usize].valid += 1;
         }
-        newest
     }
 
     fn take_newest(&self, block: Pbn, fences: &[(u64, Pbn)], newest: &mut Newest) {
