@@ -30,7 +30,7 @@
 
 use crate::address::Lpn;
 use crate::flash::{Flash, Slot};
-use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::parts::cached_map::{CachedMap, Collecting, Fetch, MapCounters, MapPlan, Request};
 use crate::parts::map_cache::{CachePolicy, Mark, Translation};
@@ -346,6 +346,49 @@ impl Ftl for Dftl {
         let store = PageStore::blank(space, &options.page(options.gc_low(q)?), q + 1)?;
         let layout = options.layout(means);
         Self::read_device(space, options, store, &layout, flash).map_err(NoRecovery::Flash)
+    }
+
+    /// The full scan reads the translation pages too, to see which of them must be written.
+    ///
+    /// From the translation pages: at most all spare blocks but one are map blocks. Of data blocks those that were
+    /// open are read, and up to three begun since: what a page and two collections can have programmed without a
+    /// word in the map. Other pending changes come on top: those of the request in `REQ`, those of the period in
+    /// `TIMEOUT`, and there all data blocks of a die on which an erase can have been cut. The full scan is the most
+    /// in any case.
+    fn recovery_costs(geometry: &Geometry, options: &DftlOptions) -> Vec<RecoveryCost> {
+        let (dies, pages) = (
+            u64::from(geometry.dies),
+            u64::from(geometry.pages_per_block),
+        );
+        let map_pages = geometry
+            .logical_pages
+            .div_ceil(options.tp_entries.max(1))
+            .into();
+        let scan = RecoveryCost {
+            page_reads: map_pages,
+            programs: map_pages + 1,
+            ..RecoveryCost::scan("full scan", geometry.pages().into())
+        };
+        let means = match options.integrity {
+            Integrity::Noflush => return vec![scan],
+            Integrity::Page => "translation pages",
+            Integrity::Req => "translation pages, between requests",
+            Integrity::Timeout => "translation pages, right after a flush",
+        };
+        let spare = geometry.blocks_per_die - geometry.logical_blocks_per_die();
+        let streams = if options.streams == Streams::Split {
+            2
+        } else {
+            1
+        };
+        let whole = dies * (u64::from(spare.saturating_sub(1)) + streams) + 3;
+        let fast = RecoveryCost {
+            means,
+            oob_reads: (u64::from(geometry.blocks()) + whole * (pages - 1)).min(scan.oob_reads),
+            programs: map_pages.min(2 * pages + 1) + 1,
+            ..scan.clone()
+        };
+        vec![scan, fast]
     }
 
     #[inline]

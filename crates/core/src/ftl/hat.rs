@@ -27,7 +27,7 @@
 
 use crate::address::{Lpn, Ppn};
 use crate::flash::{Flash, Slot};
-use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::parts::map_cache::{CachePolicy, HitRatio, MapCache, Mark, Producers, Translation};
 use crate::parts::page_store::{Moves, PageOptions, PageStore, Placement, Streams};
@@ -301,6 +301,22 @@ impl Ftl for Hat {
         let mut hat = Self::of(options, store);
         hat.renew_smt(flash);
         Ok(hat)
+    }
+
+    /// After a clean shutdown the table in PCM is complete: its entries give the valid pages too, and no flash is
+    /// read. That way is modelled only: a flash bears no PCM, so [`Ftl::recover`] has no table to read.
+    fn recovery_costs(geometry: &Geometry, _options: &HatOptions) -> Vec<RecoveryCost> {
+        let pcm_reads = geometry.logical_pages.into();
+        let scan = RecoveryCost {
+            pcm_reads,
+            ..RecoveryCost::scan("full scan", geometry.pages().into())
+        };
+        let table = RecoveryCost {
+            is_after_shutdown: true,
+            pcm_reads,
+            ..RecoveryCost::scan("table in PCM", 0)
+        };
+        vec![scan, table]
     }
 
     #[inline]
