@@ -16,9 +16,10 @@
 //! a data block change their entries in the CMT (lazy copy), or their translation pages before the block is
 //! erased. The integrity modes write the newer entries back after every page, every request, or every 30 seconds.
 //!
-//! **Recovery.** Full OOB scan; or the role in page 0 of every block, then the OOBs of map blocks (they give the GTD), then
-//! the translation pages: enough for the modes `PAGE` and `REQ`. `TIMEOUT` adds the data blocks written since the
-//! last flush. The CMT starts empty.
+//! **Recovery.** Full OOB scan in mode `NOFLUSH`. Else the role in the first page of every block, the OOBs of map blocks
+//! (they give the GTD), the translation pages, and the OOBs of the data blocks that were open at the oldest change which
+//! was not in them, or begun since: the OOBs of translation pages tell that number. Then the translation pages that
+//! miss something are written, and one says that nothing is missing. The CMT starts empty.
 //!
 //! **Deviations and why.** A write loads its entry too (Gupta's algorithm; HAT's Fin1 paragraph says it need not): the old
 //! copy must be found. The load waits for the die only, not for the write-back of the entry it drives out. The

@@ -15,8 +15,8 @@
 //! collection changes its entry in the QMT, or else in PCM.
 //!
 //! **Recovery.** A power cut loses the QMT, and an entry in steady use may stay newer than PCM for ever: full OOB scan,
-//! then the entries of PCM that differ are put right. A clean shutdown writes what is newer, so the next start
-//! reads no flash for its map.
+//! then the entries of PCM that differ are put right. A clean shutdown writes what is newer; the next start could then
+//! read its map from PCM and no flash, but what is kept of a device is its flash, so that way is modelled only.
 //!
 //! **Deviations and why.** Algorithm 1 resets the mark on a read hit (an update would be lost: kept here) and evicts on
 //! every write to a full QMT (the text and Fig. 7 evict on a miss only: so here). How a write that misses
