@@ -165,11 +165,11 @@ impl Ftl for Bast {
     fn recover<F: Flash>(
         space: &Space,
         options: &BastOptions,
-        _means: Means,
+        means: Means,
         flash: &mut F,
     ) -> Result<Self, NoRecovery<F::Error>> {
         let plan = Self::plan(space, options)?;
-        let (mut h, mut logs) = Hybrid::recover(space, &plan, (), flash)?;
+        let (mut h, mut logs) = Hybrid::recover(space, &plan, means, (), flash)?;
         if options.victim == Victim::Lru {
             logs.sort_unstable_by_key(|found| found.last);
         }

@@ -213,11 +213,11 @@ impl Ftl for Fast {
     fn recover<F: Flash>(
         space: &Space,
         options: &FastOptions,
-        _means: Means,
+        means: Means,
         flash: &mut F,
     ) -> Result<Self, NoRecovery<F::Error>> {
         let plan = Self::plan(space, options)?;
-        let (h, logs) = Hybrid::recover(space, &plan, (), flash)?;
+        let (h, logs) = Hybrid::recover(space, &plan, means, (), flash)?;
         let mut fast = Self::new(h, &plan, options);
         // The youngest aligned log block may have been the sequential one; as such it does no harm.
         let mut youngest = logs.iter().rev().map(|found| found.log);

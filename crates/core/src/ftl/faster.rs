@@ -425,13 +425,13 @@ impl Ftl for Faster {
     fn recover<F: Flash>(
         space: &Space,
         options: &FasterOptions,
-        _means: Means,
+        means: Means,
         flash: &mut F,
     ) -> Result<Self, NoRecovery<F::Error>> {
         let plan = Self::plan(space, options)?;
         plan.check(space)?;
         let watch = PagesByKind::new(plan.log_slots);
-        let (h, mut logs) = Hybrid::recover(space, &plan, watch, flash)?;
+        let (h, mut logs) = Hybrid::recover(space, &plan, means, watch, flash)?;
         let mut faster = Self::new(h, &plan, options);
         logs.sort_unstable_by_key(|found| found.last);
         for found in &logs {

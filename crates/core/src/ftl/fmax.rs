@@ -307,11 +307,11 @@ impl Ftl for Fmax {
     fn recover<F: Flash>(
         space: &Space,
         options: &FmaxOptions,
-        _means: Means,
+        means: Means,
         flash: &mut F,
     ) -> Result<Self, NoRecovery<F::Error>> {
         let plan = Self::plan(space, options)?;
-        let (h, mut logs) = Hybrid::recover(space, &plan, (), flash)?;
+        let (h, mut logs) = Hybrid::recover(space, &plan, means, (), flash)?;
         let mut fmax = Self::new(h, &plan, options);
         if options.victim == Victim::Lru {
             logs.sort_unstable_by_key(|found| found.last);

@@ -497,7 +497,7 @@ impl Ftl for Kast {
     fn recover<F: Flash>(
         space: &Space,
         options: &KastOptions,
-        _means: Means,
+        means: Means,
         flash: &mut F,
     ) -> Result<Self, NoRecovery<F::Error>> {
         let (plan, sw_log_blocks) = Self::plan(space, options)?;
@@ -505,7 +505,7 @@ impl Ftl for Kast {
         // Trimmed pages that came back can make more associations than `k`.
         let pages = space.geometry.pages_per_block;
         let found = Associations::new(plan.log_blocks, pages);
-        let (h, logs) = Hybrid::recover(space, &plan, found, flash)?;
+        let (h, logs) = Hybrid::recover(space, &plan, means, found, flash)?;
         let mut kast = Self::new(h, &plan, options, sw_log_blocks);
         kast.take_found(flash, &logs).map_err(NoRecovery::Flash)?;
         kast.h.watch = kast.h.watch.bounded(bound(&space.geometry, options));

@@ -428,12 +428,12 @@ impl Ftl for Last {
     fn recover<F: Flash>(
         space: &Space,
         options: &LastOptions,
-        _means: Means,
+        means: Means,
         flash: &mut F,
     ) -> Result<Self, NoRecovery<F::Error>> {
         let (plan, sizes) = Self::plan(space, options)?;
         plan.check(space)?;
-        let (h, found) = Hybrid::recover(space, &plan, partitions(space, &plan), flash)?;
+        let (h, found) = Hybrid::recover(space, &plan, means, partitions(space, &plan), flash)?;
         let mut last = Self::new(h, options, sizes);
         last.take_found(flash, found).map_err(NoRecovery::Flash)?;
         Ok(last)

@@ -16,11 +16,12 @@ use crate::flash::{Cause, Flash, Oob, Role, Slot};
 use crate::ftl::{Refusal, Start};
 use crate::geometry::{Geometry, ProgramOrder, Space};
 use crate::parts::lists::Lists;
-use crate::parts::map_area::{MapArea, Work};
+use crate::parts::map_area::{MapArea, MapShape, Work};
 use crate::parts::pool::Pool;
 use crate::parts::scan::move_tag;
 use crate::report::Merges;
 
+mod from_map;
 mod recovery;
 
 pub use recovery::FoundLog;
@@ -164,6 +165,15 @@ pub struct HybridPlan {
 }
 
 impl HybridPlan {
+    /// The sizes of a die's map area.
+    fn map_shape(&self, space: &Space) -> MapShape {
+        MapShape {
+            blocks: self.map_blocks,
+            entries_per_page: self.map_entries_per_page,
+            entries: space.geometry.logical_blocks_per_die() + self.log_slots,
+        }
+    }
+
     /// Checks that everything fits the blocks of a die.
     ///
     /// # Errors
@@ -207,6 +217,9 @@ pub struct Hybrid<W = ()> {
     logs_in_use: u32,
     /// Blocks lent out of the pools.
     lent: u32,
+    /// One bit a page, after a recovery from the map blocks, else empty: the page may lie in its data block, but nobody
+    /// has read it to see.
+    unproved: Vec<u64>,
 }
 
 impl HybridPlan {
@@ -257,20 +270,17 @@ impl<W: Watch> Hybrid<W> {
             hybrid
                 .pools
                 .push(Pool::new((first + used..first + usable).map(Pbn), usable));
-            if plan.map_blocks > 0 {
-                let entries = per_die + plan.log_slots;
-                hybrid.maps.push(MapArea::format(
-                    space,
-                    space.first_die + die,
-                    plan.map_blocks,
-                    plan.map_entries_per_page,
-                    entries,
-                    flash,
-                )?);
-            }
         }
         if start == Start::Full {
             hybrid.fill(flash);
+        }
+        if plan.map_blocks > 0 {
+            let shape = plan.map_shape(space);
+            for die in 0..space.dies {
+                let value = |entry| hybrid.map_entry(die, entry, None);
+                let area = MapArea::format(space, space.first_die + die, shape, value, flash)?;
+                hybrid.maps.push(area);
+            }
         }
         Ok(hybrid)
     }
@@ -300,6 +310,7 @@ impl<W: Watch> Hybrid<W> {
             merge_no: 0,
             logs_in_use: 0,
             lent: 0,
+            unproved: Vec::new(),
             space: space.clone(),
         };
         hybrid.free_slots = vec![0; (slots as usize).div_ceil(64)];
@@ -731,7 +742,7 @@ impl<W: Watch> Hybrid<W> {
     /// # Errors
     /// Those of the flash.
     #[inline]
-    pub fn read<F: Flash>(&self, flash: &mut F, slot: Slot, lpn: Lpn) -> Result<(), F::Error> {
+    pub fn read<F: Flash>(&mut self, flash: &mut F, slot: Slot, lpn: Lpn) -> Result<(), F::Error> {
         self.read_after(flash, slot, lpn, F::Token::default())
     }
 
@@ -741,12 +752,13 @@ impl<W: Watch> Hybrid<W> {
     /// Those of the flash.
     #[inline]
     pub fn read_after<F: Flash>(
-        &self,
+        &mut self,
         flash: &mut F,
         slot: Slot,
         lpn: Lpn,
         after: F::Token,
     ) -> Result<(), F::Error> {
+        self.prove(flash, lpn)?;
         let at = self.newest(lpn);
         if at.is_none() {
             flash.host_unwritten(slot, after);
@@ -799,6 +811,7 @@ impl<W: Watch> Hybrid<W> {
         if self.valid(log) == 0 {
             return self.merge_dead(flash, log);
         }
+        self.prove_block(flash, l)?;
         let block = self.log_block(log);
         // The erased positions of a sealed block cannot be programmed, nor be those of a data block; nor may a
         // data block have a page that cannot be read.
@@ -955,6 +968,7 @@ impl<W: Watch> Hybrid<W> {
     /// # Errors
     /// Those of the flash.
     pub fn rebuild<F: Flash>(&mut self, flash: &mut F, l: u32) -> Result<(), F::Error> {
+        self.prove_block(flash, l)?;
         let die = self.die_of_logical(l);
         let pages = self.pages_per_block();
         let fresh = self.pools[die as usize].take();

@@ -1,5 +1,10 @@
 //! Map blocks: the block map of a hybrid kept in flash (Kim et al. 2002; LAST++ sections 2.2 and 4.7).
 //! An option, off by default: none of the papers counts these writes in its experiments.
+//!
+//! *What makes it safe to rely on the area after a power cut.* Every copy of a map page has a version, one above
+//! that of the copy before it, and notes the sum of the versions of all map pages. The youngest copy in the area
+//! thereby knows the versions that the others must have: a map of which anything is missing, or older than it was,
+//! does not add up (see [`FoundArea`]).
 
 use std::collections::VecDeque;
 
@@ -7,6 +12,10 @@ use crate::address::{Lpn, Pbn, Ppn};
 use crate::flash::{Cause, Flash, Oob, Role};
 use crate::ftl::Refusal;
 use crate::geometry::Space;
+
+mod recovery;
+
+pub use recovery::FoundArea;
 
 /// Numbers of operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -41,6 +50,64 @@ impl Work {
     }
 }
 
+/// The sizes of a die's map area.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MapShape {
+    /// Blocks of the area, the last ones of the die.
+    pub blocks: u32,
+    /// Entries in one map page.
+    pub entries_per_page: u32,
+    /// Entries of the map.
+    pub entries: u32,
+}
+
+impl MapShape {
+    /// Map pages.
+    pub fn pages(&self) -> u32 {
+        self.entries.div_ceil(self.entries_per_page)
+    }
+
+    /// The first block of the area.
+    pub fn first_block(&self, space: &Space, die: u32) -> Pbn {
+        let geometry = &space.geometry;
+        geometry.pbn(die, geometry.blocks_per_die - self.blocks)
+    }
+
+    /// The blocks of the area.
+    pub fn all_blocks(&self, space: &Space, die: u32) -> impl Iterator<Item = Pbn> + use<> {
+        let first = self.first_block(space, die).0;
+        (first..first + self.blocks).map(Pbn)
+    }
+
+    /// Checks that the map fits its blocks; returns its pages.
+    ///
+    /// # Errors
+    /// A refusal that names the option at fault.
+    pub fn check(&self, pages_per_block: u32) -> Result<u32, Refusal> {
+        let map_blocks = self.blocks;
+        if map_blocks < 2 {
+            let text = format!("map_blocks = {map_blocks}: 0 (off), or at least 2");
+            return Err(Refusal::new("map_blocks", text));
+        }
+        if self.entries_per_page == 0 {
+            return Err(Refusal::new(
+                "map_entries_per_page",
+                "map_entries_per_page = 0: at least 1".into(),
+            ));
+        }
+        let pages = self.pages();
+        let room = u64::from(map_blocks - 1) * u64::from(pages_per_block) - 1;
+        if u64::from(pages) > room {
+            let text = format!(
+                "map_blocks = {map_blocks} leave room for {room} map pages, but {} entries of {} a page need {pages}",
+                self.entries, self.entries_per_page
+            );
+            return Err(Refusal::new("map_blocks", text));
+        }
+        Ok(pages)
+    }
+}
+
 /// The ring of map blocks of one die.
 #[derive(Clone, Debug)]
 pub struct MapArea {
@@ -48,6 +115,10 @@ pub struct MapArea {
     pages_per_block: u32,
     /// Newest copy of each map page.
     place: Vec<Ppn>,
+    /// Its version: how often the map page has been written since the map was made.
+    versions: Vec<u64>,
+    /// The sum of all versions.
+    writes: u64,
     /// Map page programmed at each position of the area's blocks.
     page_at: Vec<u32>,
     base: Pbn,
@@ -61,22 +132,22 @@ pub struct MapArea {
 }
 
 impl MapArea {
-    /// The area of one die: its last `map_blocks` blocks, with the map of `entries` entries in them.
+    /// The area of one die: its last `map_blocks` blocks, with the map of `entries` entries in them. `value` gives
+    /// the content of an entry.
     ///
     /// # Errors
     /// If the map does not fit its blocks.
     pub fn format<F: Flash>(
         space: &Space,
         die: u32,
-        map_blocks: u32,
-        entries_per_page: u32,
-        entries: u32,
+        shape: MapShape,
+        value: impl Fn(u32) -> u32,
         flash: &mut F,
     ) -> Result<Self, Refusal> {
         let geometry = &space.geometry;
         let pages_per_block = geometry.pages_per_block;
-        let pages = Self::check(map_blocks, entries_per_page, entries, pages_per_block)?;
-        let mut area = Self::empty(space, die, map_blocks, entries_per_page, pages);
+        let pages = shape.check(pages_per_block)?;
+        let mut area = Self::empty(space, die, shape);
         let base = area.base;
         for page in 0..pages {
             if area.used == pages_per_block {
@@ -93,85 +164,35 @@ impl MapArea {
         }
         for (first, block) in (0..pages).step_by(pages_per_block as usize).zip(base.0..) {
             let here = (pages - first).min(pages_per_block);
-            flash.preload(Pbn(block), here, Role::Map, &mut |i| Lpn(first + i));
+            let mut fill = |i: u32, bytes: &mut [u8]| area.fill(first + i, &value, bytes);
+            flash.preload_map(Pbn(block), here, &mut |i| Lpn(first + i), &mut fill);
+        }
+        for page in 0..pages {
+            area.count_write(page);
+            flash.preload_oob_bytes(area.place[page as usize], |bytes| area.sign(page, bytes));
         }
         Ok(area)
     }
 
     /// An area of erased blocks without a map.
-    fn empty(space: &Space, die: u32, map_blocks: u32, entries_per_page: u32, pages: u32) -> Self {
+    fn empty(space: &Space, die: u32, shape: MapShape) -> Self {
         let geometry = &space.geometry;
         let pages_per_block = geometry.pages_per_block;
-        let base = geometry.pbn(die, geometry.blocks_per_die - map_blocks);
+        let (base, pages) = (shape.first_block(space, die), shape.pages() as usize);
         Self {
-            entries_per_page,
+            entries_per_page: shape.entries_per_page,
             pages_per_block,
-            place: Vec::with_capacity(pages as usize),
-            page_at: vec![u32::MAX; (map_blocks * pages_per_block) as usize],
+            place: Vec::with_capacity(pages),
+            versions: vec![0; pages],
+            writes: 0,
+            page_at: vec![u32::MAX; (shape.blocks * pages_per_block) as usize],
             base,
             current: base,
             used: 0,
-            full: VecDeque::with_capacity(map_blocks as usize),
-            erased: (1..map_blocks).map(|i| Pbn(base.0 + i)).collect(),
+            full: VecDeque::with_capacity(shape.blocks as usize),
+            erased: (1..shape.blocks).map(|i| Pbn(base.0 + i)).collect(),
             work: Work::default(),
         }
-    }
-
-    /// Erases the area and writes the whole map anew. The sizes have been [checked](Self::check).
-    ///
-    /// # Errors
-    /// Those of the flash.
-    pub fn restart<F: Flash>(
-        space: &Space,
-        die: u32,
-        map_blocks: u32,
-        entries_per_page: u32,
-        entries: u32,
-        value: impl Fn(u32) -> u32,
-        flash: &mut F,
-    ) -> Result<Self, F::Error> {
-        let pages = entries.div_ceil(entries_per_page);
-        let mut area = Self::empty(space, die, map_blocks, entries_per_page, pages);
-        for block in (area.base.0..area.base.0 + map_blocks).map(Pbn) {
-            if flash.written(block) > 0 {
-                flash.erase(block, Cause::Map, F::Token::default())?;
-            }
-        }
-        for page in 0..pages {
-            area.write_page(flash, page, &value)?;
-        }
-        Ok(area)
-    }
-
-    /// Checks that the map fits its blocks; returns its pages.
-    ///
-    /// # Errors
-    /// A refusal that names the option at fault.
-    pub fn check(
-        map_blocks: u32,
-        entries_per_page: u32,
-        entries: u32,
-        pages_per_block: u32,
-    ) -> Result<u32, Refusal> {
-        if map_blocks < 2 {
-            let text = format!("map_blocks = {map_blocks}: 0 (off), or at least 2");
-            return Err(Refusal::new("map_blocks", text));
-        }
-        if entries_per_page == 0 {
-            return Err(Refusal::new(
-                "map_entries_per_page",
-                "map_entries_per_page = 0: at least 1".into(),
-            ));
-        }
-        let pages = entries.div_ceil(entries_per_page);
-        let room = u64::from(map_blocks - 1) * u64::from(pages_per_block) - 1;
-        if u64::from(pages) > room {
-            let text = format!(
-                "map_blocks = {map_blocks} leave room for {room} map pages, but {entries} entries of {entries_per_page} a page need {pages}"
-            );
-            return Err(Refusal::new("map_blocks", text));
-        }
-        Ok(pages)
     }
 
     /// Blocks of the area.
@@ -226,19 +247,14 @@ impl MapArea {
                 self.reclaim(flash)?;
             }
         }
-        let first = page * self.entries_per_page;
-        let entries = self.entries_per_page;
-        let fill = |bytes: &mut [u8]| {
-            for (i, cell) in bytes.chunks_exact_mut(4).take(entries as usize).enumerate() {
-                cell.copy_from_slice(&value(first + i as u32).to_le_bytes());
-            }
-        };
         let to = self.next(flash);
         self.work.programs += 1;
+        self.count_write(page);
+        flash.next_oob_bytes(|bytes| self.sign(page, bytes));
         flash.program_map(
             to,
             Oob::new(Lpn(page), Role::Map),
-            fill,
+            |bytes| self.fill(page, value, bytes),
             F::Token::default(),
         )?;
         self.place_at(flash, page, to);
@@ -256,6 +272,8 @@ impl MapArea {
                 let to = self.next(flash);
                 self.work.reads += 1;
                 self.work.programs += 1;
+                self.count_write(page);
+                flash.next_oob_bytes(|bytes| self.sign(page, bytes));
                 flash.copy(
                     from,
                     to,
@@ -272,6 +290,26 @@ impl MapArea {
         self.page_at[first..first + self.pages_per_block as usize].fill(u32::MAX);
         self.erased.push_back(victim);
         Ok(())
+    }
+
+    /// A new copy of a map page is about to be written.
+    fn count_write(&mut self, page: u32) {
+        self.versions[page as usize] += 1;
+        self.writes += 1;
+    }
+
+    /// The bytes in the OOB of a map page: its version, and the sum of all versions.
+    fn sign(&self, page: u32, bytes: &mut [u8]) {
+        bytes[..8].copy_from_slice(&self.versions[page as usize].to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.writes.to_le_bytes());
+    }
+
+    /// The content of a map page: its entries, as many as it has bytes for.
+    fn fill(&self, page: u32, value: &impl Fn(u32) -> u32, bytes: &mut [u8]) {
+        let (first, entries) = (page * self.entries_per_page, self.entries_per_page);
+        for (i, cell) in bytes.chunks_exact_mut(4).take(entries as usize).enumerate() {
+            cell.copy_from_slice(&value(first + i as u32).to_le_bytes());
+        }
     }
 
     fn next<F: Flash>(&mut self, flash: &F) -> Ppn {

@@ -347,6 +347,12 @@ impl Scan {
         fence.is_none_or(|&(since, rebuilt)| sequence > since || block == rebuilt)
     }
 
+    /// By logical block: whether what has been read so far tells of a rebuild.
+    pub fn rebuilt(&self) -> Vec<bool> {
+        let fences = self.fences().into_iter();
+        fences.map(|(_, rebuilt)| rebuilt.is_some()).collect()
+    }
+
     /// By logical block: the end of its latest rebuild, and where it is.
     fn fences(&self) -> Vec<(u64, Pbn)> {
         let mut fences = vec![(0, Pbn::NONE); self.space.logical_blocks() as usize];
@@ -383,6 +389,12 @@ impl Scan {
         let is_blank = |&i: &u32| !self.is_left_out(i) && !self.blocks[i as usize].is_used;
         let blank = (0..self.space.blocks()).filter(is_blank);
         Ok(blank.map(|i| Pbn(self.first.0 + i)).collect())
+    }
+
+    /// Takes back what was read in a block: it holds something, but nothing in it says anything.
+    pub fn disregard(&mut self, block: Pbn) {
+        self.forget((block.0 - self.first.0) as usize);
+        self.blocks[(block.0 - self.first.0) as usize].is_used = true;
     }
 
     fn forget(&mut self, block: usize) {

@@ -1,4 +1,5 @@
-//! Recovery of a hybrid: the full OOB scan, and the choice of data blocks and log blocks.
+//! Recovery of a hybrid: the full OOB scan, and the choice of data blocks and log blocks. With map blocks there is
+//! a faster way ([`from_map`](super::from_map)); the map is made anew after either.
 //!
 //! A switched log block keeps the OOBs of a log block, so roles alone do not tell data blocks. Among the blocks
 //! in use that are aligned to a logical block the one with the oldest page is its data block: a log block is
@@ -16,11 +17,11 @@
 //! logical block is rebuilt before the first write of the host.
 
 use super::{Hybrid, HybridPlan, Log, Watch, programmable};
-use crate::address::Lpn;
+use crate::address::{Lpn, Pbn};
 use crate::flash::{Flash, Role};
-use crate::ftl::NoRecovery;
+use crate::ftl::{Means, NoRecovery};
 use crate::geometry::Space;
-use crate::parts::map_area::MapArea;
+use crate::parts::map_area::{FoundArea, MapArea};
 use crate::parts::pool::Pool;
 use crate::parts::scan::{Depth, Newest, Rules, Scan};
 use crate::report::Merges;
@@ -48,34 +49,59 @@ impl<W: Watch> Hybrid<W> {
     pub fn recover<F: Flash>(
         space: &Space,
         plan: &HybridPlan,
+        means: Means,
         watch: W,
         flash: &mut F,
     ) -> Result<(Self, Vec<FoundLog>), NoRecovery<F::Error>> {
+        let read_log =
+            |scan: &mut Scan, log, flash: &mut F| scan.read_block(log, Depth::UpToErased, flash);
+        Self::recover_with(space, plan, means, watch, read_log, flash)
+    }
+
+    /// The same for a scheme that has a way of its own to find out what is in a log block that the block map names.
+    ///
+    /// # Errors
+    /// The refusal of [`Hybrid::format`], or an error of the flash.
+    pub fn recover_with<F: Flash>(
+        space: &Space,
+        plan: &HybridPlan,
+        means: Means,
+        watch: W,
+        mut read_log: impl FnMut(&mut Scan, Pbn, &mut F) -> Result<(), F::Error>,
+        flash: &mut F,
+    ) -> Result<(Self, Vec<FoundLog>), NoRecovery<F::Error>> {
         let mut hybrid = Self::blank(space, plan, watch)?;
-        let entries = space.geometry.logical_blocks_per_die() + plan.log_slots;
         if plan.map_blocks > 0 {
-            let (pages, per_page) = (space.geometry.pages_per_block, plan.map_entries_per_page);
-            MapArea::check(plan.map_blocks, per_page, entries, pages)?;
+            plan.map_shape(space)
+                .check(space.geometry.pages_per_block)?;
         }
         let found = hybrid
-            .scan(plan, flash)
-            .and_then(|mut found| {
-                hybrid.start_maps(plan, entries, flash)?;
-                found.retain(|found| hybrid.exists(found.log));
-                Ok(found)
-            })
+            .bring_back(plan, means, &mut read_log, flash)
             .map_err(NoRecovery::Flash)?;
         hybrid.merges = Merges::default();
         Ok((hybrid, found))
     }
 
-    fn scan<F: Flash>(
+    fn bring_back<F: Flash>(
         &mut self,
         plan: &HybridPlan,
+        means: Means,
+        read_log: &mut impl FnMut(&mut Scan, Pbn, &mut F) -> Result<(), F::Error>,
         flash: &mut F,
     ) -> Result<Vec<FoundLog>, F::Error> {
-        let mut scan = Scan::read(&self.space, plan.map_blocks, Depth::Whole, flash)?;
-        let newest = scan.newest(Rules::Rebuilds);
+        let areas = self.find_maps(plan, flash)?;
+        let map = match means {
+            Means::Fastest if plan.map_blocks > 0 => self.read_block_map(plan, &areas, flash)?,
+            Means::Fastest | Means::FullScan => None,
+        };
+        let (mut scan, newest, doomed) = match &map {
+            Some(map) => {
+                let (scan, newest) = self.scan_by_map(plan, map, read_log, flash)?;
+                (scan, newest, map.doomed.clone())
+            }
+            None => self.scan_everything(plan, &areas, flash)?,
+        };
+        let voids = self.make_maps_void(&areas, &doomed, flash)?;
         let blank = scan.erase_useless(flash)?;
         for die in 0..self.space.dies {
             let on_die = blank
@@ -84,8 +110,14 @@ impl<W: Watch> Hybrid<W> {
             let usable = self.space.geometry.blocks_per_die - plan.map_blocks;
             self.pools.push(Pool::new(on_die.copied(), usable));
         }
-        let doubtful = self.choose_data_blocks(&scan, flash);
-        let found = self.take_log_blocks(&scan);
+        let doubtful = match map {
+            Some(map) => {
+                self.data = map.data_in_use(&scan);
+                Vec::new()
+            }
+            None => self.choose_data_blocks(&scan, flash),
+        };
+        let mut found = self.take_log_blocks(&scan);
         self.take_pages(&scan, &newest);
         for l in doubtful {
             self.rebuild(flash, l)?;
@@ -95,7 +127,31 @@ impl<W: Watch> Hybrid<W> {
                 self.erase_log(flash, found.log)?;
             }
         }
+        self.restart_maps(plan, &voids, flash)?;
+        found.retain(|found| self.exists(found.log));
         Ok(found)
+    }
+
+    /// The full scan; also the blocks that a recovery by map blocks was erasing when it was cut.
+    fn scan_everything<F: Flash>(
+        &self,
+        plan: &HybridPlan,
+        areas: &[FoundArea],
+        flash: &mut F,
+    ) -> Result<(Scan, Newest, Vec<Pbn>), F::Error> {
+        let mut scan = Scan::read(&self.space, plan.map_blocks, Depth::Whole, flash)?;
+        let mut doomed = Vec::new();
+        for area in areas {
+            let (since, blocks) = area.doomed(flash)?;
+            let is_old = |block: &Pbn| {
+                let found = scan.found(*block);
+                found.is_used && found.last < since
+            };
+            doomed.extend(blocks.into_iter().filter(is_old));
+        }
+        doomed.iter().for_each(|&block| scan.disregard(block));
+        let newest = scan.newest(Rules::Rebuilds);
+        Ok((scan, newest, doomed))
     }
 
     /// Returns the logical blocks that have to be rebuilt because their data block has room, but cannot be
@@ -130,12 +186,14 @@ impl<W: Watch> Hybrid<W> {
     }
 
     fn take_log_blocks(&mut self, scan: &Scan) -> Vec<FoundLog> {
-        let is_data = |block| {
-            let l = scan.aligned_to(block);
-            l.is_some_and(|l| self.data[l as usize] == block)
-        };
+        let mut is_data = vec![false; self.log_of.len()];
+        for &block in self.data.iter().filter(|block| block.is_some()) {
+            is_data[self.in_space(block)] = true;
+        }
         let in_use = scan.blocks().filter(|(_, found)| found.valid > 0);
-        let mut logs: Vec<_> = in_use.filter(|&(block, _)| !is_data(block)).collect();
+        let mut logs: Vec<_> = in_use
+            .filter(|&(block, _)| !is_data[self.in_space(block)])
+            .collect();
         logs.sort_unstable_by_key(|(_, found)| found.first);
         let mut taken = Vec::with_capacity(logs.len());
         for (block, found) in logs {
@@ -178,27 +236,53 @@ impl<W: Watch> Hybrid<W> {
         }
     }
 
-    /// Writes the whole map anew: nothing of the old one was needed.
-    fn start_maps<F: Flash>(
+    /// The map areas as the flash holds them, by die.
+    fn find_maps<F: Flash>(
+        &self,
+        plan: &HybridPlan,
+        flash: &mut F,
+    ) -> Result<Vec<FoundArea>, F::Error> {
+        let shape = plan.map_shape(&self.space);
+        let dies = if plan.map_blocks > 0 {
+            self.space.dies
+        } else {
+            0
+        };
+        let first = self.space.first_die;
+        (first..first + dies)
+            .map(|die| FoundArea::read(&self.space, die, shape, flash))
+            .collect()
+    }
+
+    /// Before anything is changed: what the maps say is not true from now on. Returns the block that says so, by die.
+    fn make_maps_void<F: Flash>(
+        &self,
+        areas: &[FoundArea],
+        doomed: &[Pbn],
+        flash: &mut F,
+    ) -> Result<Vec<Pbn>, F::Error> {
+        let make_void = |(die, area): (u32, &FoundArea)| {
+            let on_die = doomed.iter().copied();
+            let here: Vec<Pbn> = on_die
+                .filter(|&block| self.die_of_block(block) == die)
+                .collect();
+            area.make_void(&here, flash)
+        };
+        (0..).zip(areas).map(make_void).collect()
+    }
+
+    /// Writes the maps anew.
+    fn restart_maps<F: Flash>(
         &mut self,
         plan: &HybridPlan,
-        entries: u32,
+        voids: &[Pbn],
         flash: &mut F,
     ) -> Result<(), F::Error> {
-        if plan.map_blocks == 0 {
-            return Ok(());
-        }
-        for die in 0..self.space.dies {
+        let shape = plan.map_shape(&self.space);
+        for (die, &void) in (0..).zip(voids) {
             let value = |entry| self.map_entry(die, entry, None);
-            let area = MapArea::restart(
-                &self.space,
-                self.space.first_die + die,
-                plan.map_blocks,
-                plan.map_entries_per_page,
-                entries,
-                value,
-                flash,
-            )?;
+            let first_die = self.space.first_die;
+            let area = MapArea::restart(&self.space, first_die + die, shape, void, value, flash)?;
             self.maps.push(area);
         }
         Ok(())

@@ -1,0 +1,220 @@
+//! Recovery of a hybrid by its map blocks: the block map is read, and of the pages only those of the log blocks.
+//!
+//! An entry is written when the block it names is complete, and before anything that it named is erased. So a block in
+//! an entry is whole, whatever the cut was in, and a block in no entry is free: the target of a rebuild that was cut,
+//! or a block whose erase was about to come, or had begun. A log block that becomes a data block may be in both its
+//! entries, if they lie in two map pages: it is the data block.
+//!
+//! *Log pages against data pages.* A rebuild may have copied a page while an older copy still stands in a log block,
+//! so for each page found in a log block the page of the data block is looked up too; the younger one counts.
+//!
+//! *All other pages* lie in their data blocks, or nowhere. A page that was cut while the host wrote it there looks
+//! programmed, but cannot be read. To find it, all data blocks would have to be read; so it is left to the
+//! first read or copy of such a page, which reads its OOB first.
+
+use super::{Hybrid, HybridPlan, Watch};
+use crate::address::{Lpn, Pbn, Ppn};
+use crate::flash::{Cause, Flash};
+use crate::parts::map_area::FoundArea;
+use crate::parts::scan::{Depth, Newest, Rules, Scan};
+
+/// The block map as the map blocks held it.
+#[derive(Debug)]
+pub(super) struct BlockMap {
+    /// By logical block.
+    data: Vec<Pbn>,
+    logs: Vec<Pbn>,
+    /// Blocks in no entry that are not blank.
+    pub(super) doomed: Vec<Pbn>,
+}
+
+impl BlockMap {
+    /// The data blocks in which something counts.
+    pub(super) fn data_in_use(self, scan: &Scan) -> Vec<Pbn> {
+        let in_use = |&block: &Pbn| block.is_some() && scan.found(block).valid > 0;
+        let data = self.data.into_iter();
+        data.map(|block| Some(block).filter(in_use).unwrap_or(Pbn::NONE))
+            .collect()
+    }
+}
+
+impl<W: Watch> Hybrid<W> {
+    /// The block map of all dies, if all of them can be relied on.
+    pub(super) fn read_block_map<F: Flash>(
+        &self,
+        plan: &HybridPlan,
+        areas: &[FoundArea],
+        flash: &mut F,
+    ) -> Result<Option<BlockMap>, F::Error> {
+        let (mut data, mut logs) = (Vec::with_capacity(self.data.len()), Vec::new());
+        for area in areas {
+            let Some(entries) = area.entries(flash)? else {
+                return Ok(None);
+            };
+            let mut entries = entries.into_iter().map(Pbn);
+            let per_die = self.space.geometry.logical_blocks_per_die() as usize;
+            data.extend(entries.by_ref().take(per_die));
+            logs.extend(entries.filter(|log| log.is_some()));
+        }
+        Ok(self.checked(plan, data, logs, flash))
+    }
+
+    /// The map, if every block that is named is one that may be, and named once. A log block that has just become a
+    /// data block may still be in its old entry.
+    fn checked<F: Flash>(
+        &self,
+        plan: &HybridPlan,
+        data: Vec<Pbn>,
+        mut logs: Vec<Pbn>,
+        flash: &F,
+    ) -> Option<BlockMap> {
+        let geometry = &self.space.geometry;
+        let first = geometry.pbn(self.space.first_die, 0).0;
+        let usable = geometry.blocks_per_die - plan.map_blocks;
+        let mut is_named = vec![false; self.space.blocks() as usize];
+        // Notes a block, and says whether it had been noted before; `None` if it may not be named at all.
+        let mut name = |block: Pbn| {
+            let named = is_named.get_mut(block.0.checked_sub(first)? as usize)?;
+            let was_named = std::mem::replace(named, true);
+            (block.0 % geometry.blocks_per_die < usable).then_some(was_named)
+        };
+        let named = data.iter().filter(|block| block.is_some());
+        if !named.copied().all(|block| name(block) == Some(false)) {
+            return None;
+        }
+        let known: Vec<Option<bool>> = logs.iter().map(|&log| name(log)).collect();
+        if known.contains(&None) {
+            return None;
+        }
+        let mut is_new = known.iter().map(|&known| known == Some(false));
+        logs.retain(|_| is_new.next() == Some(true));
+        let free = (0..self.space.blocks())
+            .filter(|&i| !is_named[i as usize])
+            .map(|i| Pbn(first + i));
+        let doomed: Vec<Pbn> = free
+            .filter(|&block| block.0 % geometry.blocks_per_die < usable && flash.written(block) > 0)
+            .collect();
+        let room = FoundArea::most_doomed(flash);
+        (doomed.len() <= room).then_some(BlockMap { data, logs, doomed })
+    }
+
+    /// Reads the log blocks, and the pages of the data blocks that lie in log blocks too.
+    pub(super) fn scan_by_map<F: Flash>(
+        &mut self,
+        plan: &HybridPlan,
+        map: &BlockMap,
+        read_log: &mut impl FnMut(&mut Scan, Pbn, &mut F) -> Result<(), F::Error>,
+        flash: &mut F,
+    ) -> Result<(Scan, Newest), F::Error> {
+        let mut scan = Scan::unread(&self.space, plan.map_blocks, flash);
+        let mut is_in_log = vec![false; self.newest.len()];
+        for &log in &map.logs {
+            read_log(&mut scan, log, flash)?;
+            for (_, lpn, _) in scan.pages_of(log) {
+                is_in_log[lpn.index()] = true;
+            }
+        }
+        let mut is_read = scan.rebuilt();
+        let mut in_data = Vec::new();
+        for lpn in (0..)
+            .map(Lpn)
+            .zip(&is_in_log)
+            .filter_map(|(lpn, &is_in)| is_in.then_some(lpn))
+        {
+            let (l, o) = self.split(lpn);
+            let block = map.data[l as usize];
+            if block.is_some() {
+                let at = self.space.geometry.ppn(block, o);
+                let (read, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
+                match read {
+                    Some(read) => in_data.push((lpn, at, read.sequence)),
+                    None => is_read[l as usize] = true,
+                }
+            }
+        }
+        for (&block, _) in map
+            .data
+            .iter()
+            .zip(&is_read)
+            .filter(|&(block, &is)| is && block.is_some())
+        {
+            scan.read_block(block, Depth::UpToErased, flash)?;
+        }
+        let mut newest = scan.newest(Rules::Rebuilds);
+        for (lpn, at, sequence) in in_data {
+            let known = &mut newest.sequence[lpn.index()];
+            if !is_read[self.split(lpn).0 as usize] && sequence > *known {
+                *known = sequence;
+                newest.place[lpn.index()] = at;
+            }
+        }
+        self.believe_others(map, &is_in_log, &is_read, &mut newest, flash);
+        scan.count_valid(&newest);
+        Ok((scan, newest))
+    }
+
+    /// Takes for the newest copy what looks programmed in a data block, if nothing of the page has been read.
+    fn believe_others<F: Flash>(
+        &mut self,
+        map: &BlockMap,
+        is_in_log: &[bool],
+        is_read: &[bool],
+        newest: &mut Newest,
+        flash: &F,
+    ) {
+        self.unproved = match W::MERGES_ALONE_WRITE_DATA {
+            true => Vec::new(),
+            false => vec![0; self.newest.len().div_ceil(64)],
+        };
+        for (i, place) in newest.place.iter_mut().enumerate() {
+            let (l, o) = self.split(Lpn(i as u32));
+            let block = map.data[l as usize];
+            if is_in_log[i] || is_read[l as usize] || block.is_none() {
+                continue;
+            }
+            let at = self.space.geometry.ppn(block, o);
+            if flash.is_programmed(at) {
+                *place = at;
+                if let Some(word) = self.unproved.get_mut(i / 64) {
+                    *word |= 1 << (i % 64);
+                }
+            }
+        }
+    }
+
+    /// Finds out whether a page can be read, if nobody has yet; it is not live if it cannot.
+    #[inline(always)]
+    pub(super) fn prove<F: Flash>(&mut self, flash: &mut F, lpn: Lpn) -> Result<(), F::Error> {
+        if self.unproved.is_empty() {
+            return Ok(());
+        }
+        self.prove_now(flash, lpn)
+    }
+
+    #[cold]
+    fn prove_now<F: Flash>(&mut self, flash: &mut F, lpn: Lpn) -> Result<(), F::Error> {
+        let (word, bit) = (lpn.index() / 64, lpn.0 % 64);
+        if self.unproved[word] >> bit & 1 == 0 {
+            return Ok(());
+        }
+        self.unproved[word] &= !(1 << bit);
+        let at = self.newest(lpn);
+        if at.is_some() && self.newest_log(lpn).is_none() {
+            let (read, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
+            if read.is_none() {
+                self.newest[lpn.index()] = Ppn::NONE;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same for all pages of a logical block.
+    #[inline(always)]
+    pub(super) fn prove_block<F: Flash>(&mut self, flash: &mut F, l: u32) -> Result<(), F::Error> {
+        if self.unproved.is_empty() {
+            return Ok(());
+        }
+        let pages = self.pages_per_block();
+        (l * pages..(l + 1) * pages).try_for_each(|lpn| self.prove_now(flash, Lpn(lpn)))
+    }
+}
