@@ -97,6 +97,11 @@ impl RamFlash {
         self.half_erased[block.index()] = self.ledger.written(block) > 0;
     }
 
+    /// A programmed page has rotted: it cannot be read any more.
+    pub fn spoil(&mut self, at: Ppn) {
+        self.pages[at.index()] = None;
+    }
+
     fn program(&mut self, to: Ppn, cause: Cause) {
         let block = self.ledger.program(to, cause);
         assert!(

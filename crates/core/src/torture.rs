@@ -713,6 +713,10 @@ fn numbers(key: &str) -> Vec<&'static str> {
         "hot_maximum_percent" => vec!["0", "50"],
         "merge_cost_entries" => vec!["0", "1", "2"],
         "idle_timeout_ns" => vec!["0"],
+        "cmt_entries" => vec!["1", "2", "3", "6", "100"],
+        "tp_entries" => vec!["1", "2", "4", "4", "4"],
+        "flush_ns" => vec!["7000000000", "20000000000", "100000000000"],
+        "qmt_entries" => vec!["1", "2", "5"],
         _ => vec![],
     }
 }

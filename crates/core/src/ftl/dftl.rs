@@ -16,9 +16,10 @@
 //! a data block change their entries in the CMT (lazy copy), or their translation pages before the block is
 //! erased. The integrity modes write the newer entries back after every page, every request, or every 30 seconds.
 //!
-//! **Recovery.** Full OOB scan; or the role in page 0 of every block, then the OOBs of map blocks (they give the GTD), then
-//! the translation pages: enough for the modes `PAGE` and `REQ`. `TIMEOUT` adds the data blocks written since the
-//! last flush. The CMT starts empty.
+//! **Recovery.** Full OOB scan in mode `NOFLUSH`. Else the role in the first page of every block, the OOBs of map blocks
+//! (they give the GTD), the translation pages, and the OOBs of the data blocks that were open at the oldest change which
+//! was not in them, or begun since: the OOBs of translation pages tell that number. Then the translation pages that
+//! miss something are written, and one says that nothing is missing. The CMT starts empty.
 //!
 //! **Deviations and why.** A write loads its entry too (Gupta's algorithm; HAT's Fin1 paragraph says it need not): the old
 //! copy must be found. The load waits for the die only, not for the write-back of the entry it drives out. The
@@ -30,11 +31,12 @@
 
 use crate::address::Lpn;
 use crate::flash::{Flash, Slot};
-use crate::ftl::{Ftl, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::parts::cached_map::{CachedMap, Collecting, Fetch, MapCounters, MapPlan, Request};
 use crate::parts::map_cache::{CachePolicy, Mark, Translation};
 use crate::parts::page_store::{PageOptions, PageStore, Placement, Streams};
+use crate::parts::translation::recovery::{FoundMap, Layout};
 use crate::parts::translation::whole_map_blocks;
 use crate::parts::victims::GcPolicy;
 use crate::report::{Combine, Observation, SchemeCounters, Table, bits_for};
@@ -142,6 +144,29 @@ impl DftlOptions {
             lazy: self.lazy(),
             write_through: self.integrity == Integrity::Page,
             flushes: matches!(self.integrity, Integrity::Timeout | Integrity::Req),
+            writer: self.layout(Means::Fastest).writer,
+        }
+    }
+
+    fn layout(&self, means: Means) -> Layout {
+        let is_split = self.streams == Streams::Split;
+        Layout {
+            entries_per_page: self.tp_entries,
+            writer: 1 + 2 * self.integrity as u8 + u8::from(is_split),
+            is_trusted: means == Means::Fastest && self.integrity != Integrity::Noflush,
+            is_split,
+            trims_wait: self.integrity == Integrity::Timeout,
+        }
+    }
+
+    fn page(&self, gc_low: u32) -> PageOptions {
+        PageOptions {
+            gc_low,
+            gc_policy: self.gc_policy,
+            gc_d: self.gc_d,
+            gc_seed: self.gc_seed,
+            streams: self.streams,
+            placement: self.placement,
         }
     }
 
@@ -167,6 +192,36 @@ pub struct Dftl {
 }
 
 impl Dftl {
+    fn of(options: &DftlOptions, store: PageStore, map: CachedMap) -> Self {
+        Self {
+            store,
+            map,
+            integrity: options.integrity,
+            lazy: options.lazy(),
+            flush_ns: options.flush_ns,
+            next_flush_ns: options.flush_ns,
+        }
+    }
+
+    fn read_device<F: Flash>(
+        space: &Space,
+        options: &DftlOptions,
+        mut store: PageStore,
+        layout: &Layout,
+        flash: &mut F,
+    ) -> Result<Self, F::Error> {
+        let mut found = FoundMap::read(space, layout, flash)?;
+        let FoundMap {
+            scan,
+            places,
+            directory,
+            ..
+        } = &mut found;
+        store.take_found(scan, places, directory, flash)?;
+        let map = CachedMap::recover(options.plan(), &mut store, &found, layout, flash)?;
+        Ok(Self::of(options, store, map))
+    }
+
     fn write_page<F: Flash>(
         &mut self,
         flash: &mut F,
@@ -274,25 +329,67 @@ impl Ftl for Dftl {
     ) -> Result<Self, Refusal> {
         options.check()?;
         let q = whole_map_blocks(&space.geometry, options.tp_entries);
-        let page_options = PageOptions {
-            gc_low: options.gc_low(q)?,
-            gc_policy: options.gc_policy,
-            gc_d: options.gc_d,
-            gc_seed: options.gc_seed,
-            streams: options.streams,
-            placement: options.placement,
-        };
+        let page_options = options.page(options.gc_low(q)?);
         let mut store =
             PageStore::format_with_map_blocks(space, &page_options, q + 1, start, flash)?;
         let map = CachedMap::format(options.plan(), &mut store, start, flash);
-        Ok(Self {
-            store,
-            map,
-            integrity: options.integrity,
-            lazy: options.lazy(),
-            flush_ns: options.flush_ns,
-            next_flush_ns: options.flush_ns,
-        })
+        Ok(Self::of(options, store, map))
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &DftlOptions,
+        means: Means,
+        flash: &mut F,
+    ) -> Result<Self, NoRecovery<F::Error>> {
+        options.check()?;
+        let q = whole_map_blocks(&space.geometry, options.tp_entries);
+        let store = PageStore::blank(space, &options.page(options.gc_low(q)?), q + 1)?;
+        let layout = options.layout(means);
+        Self::read_device(space, options, store, &layout, flash).map_err(NoRecovery::Flash)
+    }
+
+    /// The full scan reads the translation pages too, to see which of them must be written.
+    ///
+    /// From the translation pages: at most all spare blocks but one are map blocks. Of data blocks those that were
+    /// open are read, and up to three begun since: what a page and two collections can have programmed without a
+    /// word in the map. Other pending changes come on top: those of the request in `REQ`, those of the period in
+    /// `TIMEOUT`, and there all data blocks of a die on which an erase can have been cut. The full scan is the most
+    /// in any case.
+    fn recovery_costs(geometry: &Geometry, options: &DftlOptions) -> Vec<RecoveryCost> {
+        let (dies, pages) = (
+            u64::from(geometry.dies),
+            u64::from(geometry.pages_per_block),
+        );
+        let map_pages = geometry
+            .logical_pages
+            .div_ceil(options.tp_entries.max(1))
+            .into();
+        let scan = RecoveryCost {
+            page_reads: map_pages,
+            programs: map_pages + 1,
+            ..RecoveryCost::scan("full scan", geometry.pages().into())
+        };
+        let means = match options.integrity {
+            Integrity::Noflush => return vec![scan],
+            Integrity::Page => "translation pages",
+            Integrity::Req => "translation pages, between requests",
+            Integrity::Timeout => "translation pages, right after a flush",
+        };
+        let spare = geometry.blocks_per_die - geometry.logical_blocks_per_die();
+        let streams = if options.streams == Streams::Split {
+            2
+        } else {
+            1
+        };
+        let whole = dies * (u64::from(spare.saturating_sub(1)) + streams) + 3;
+        let fast = RecoveryCost {
+            means,
+            oob_reads: (u64::from(geometry.blocks()) + whole * (pages - 1)).min(scan.oob_reads),
+            programs: map_pages.min(2 * pages + 1) + 1,
+            ..scan.clone()
+        };
+        vec![scan, fast]
     }
 
     #[inline]

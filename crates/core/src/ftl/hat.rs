@@ -15,8 +15,8 @@
 //! collection changes its entry in the QMT, or else in PCM.
 //!
 //! **Recovery.** A power cut loses the QMT, and an entry in steady use may stay newer than PCM for ever: full OOB scan,
-//! then the entries of PCM that differ are put right. A clean shutdown writes what is newer, so the next start
-//! reads no flash for its map.
+//! then the entries of PCM that differ are put right. A clean shutdown writes what is newer; the next start could then
+//! read its map from PCM and no flash, but what is kept of a device is its flash, so that way is modelled only.
 //!
 //! **Deviations and why.** Algorithm 1 resets the mark on a read hit (an update would be lost: kept here) and evicts on
 //! every write to a full QMT (the text and Fig. 7 evict on a miss only: so here). How a write that misses
@@ -27,7 +27,7 @@
 
 use crate::address::{Lpn, Ppn};
 use crate::flash::{Flash, Slot};
-use crate::ftl::{Ftl, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::parts::map_cache::{CachePolicy, HitRatio, MapCache, Mark, Producers, Translation};
 use crate::parts::page_store::{Moves, PageOptions, PageStore, Placement, Streams};
@@ -83,6 +83,10 @@ impl HatOptions {
 
     fn entries(&self) -> u64 {
         super::cache_entries(self.qmt_bytes, self.qmt_entries)
+    }
+
+    fn check(&self) -> Result<(), Refusal> {
+        super::check_cache("qmt_bytes", self.qmt_bytes, "qmt_entries", self.qmt_entries)
     }
 }
 
@@ -151,6 +155,29 @@ pub struct Hat {
 }
 
 impl Hat {
+    fn of(options: &HatOptions, store: PageStore) -> Self {
+        let pages = store.geometry().logical_pages;
+        Self {
+            store,
+            qmt: Qmt {
+                cache: MapCache::new(pages, options.entries(), CachePolicy::Lru),
+                counters: Counters::default(),
+            },
+            lookup: options.invalidate_lookup,
+        }
+    }
+
+    /// Puts the SMT right after a scan: every entry is read, and written if it differs. What survives of a device is its
+    /// flash, so the SMT counts as blank: the entries that differ are those of the pages that were found.
+    fn renew_smt<F: Flash>(&mut self, flash: &mut F) {
+        for lpn in (0..self.store.geometry().logical_pages).map(Lpn) {
+            let read = self.qmt.pcm_read(flash);
+            if self.store.place(lpn).is_some() {
+                self.qmt.pcm_write(flash, read);
+            }
+        }
+    }
+
     fn write_page<F: Flash>(
         &mut self,
         flash: &mut F,
@@ -258,22 +285,38 @@ impl Ftl for Hat {
         start: Start,
         flash: &mut F,
     ) -> Result<Self, Refusal> {
-        super::check_cache(
-            "qmt_bytes",
-            options.qmt_bytes,
-            "qmt_entries",
-            options.qmt_entries,
-        )?;
+        options.check()?;
         let store = PageStore::format(space, &options.page(), start, flash)?;
-        let pages = space.geometry.logical_pages;
-        Ok(Self {
-            store,
-            qmt: Qmt {
-                cache: MapCache::new(pages, options.entries(), CachePolicy::Lru),
-                counters: Counters::default(),
-            },
-            lookup: options.invalidate_lookup,
-        })
+        Ok(Self::of(options, store))
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &HatOptions,
+        _means: Means,
+        flash: &mut F,
+    ) -> Result<Self, NoRecovery<F::Error>> {
+        options.check()?;
+        let store = PageStore::recover(space, &options.page(), flash)?;
+        let mut hat = Self::of(options, store);
+        hat.renew_smt(flash);
+        Ok(hat)
+    }
+
+    /// After a clean shutdown the table in PCM is complete: its entries give the valid pages too, and no flash is
+    /// read. That way is modelled only: a flash bears no PCM, so [`Ftl::recover`] has no table to read.
+    fn recovery_costs(geometry: &Geometry, _options: &HatOptions) -> Vec<RecoveryCost> {
+        let pcm_reads = geometry.logical_pages.into();
+        let scan = RecoveryCost {
+            pcm_reads,
+            ..RecoveryCost::scan("full scan", geometry.pages().into())
+        };
+        let table = RecoveryCost {
+            is_after_shutdown: true,
+            pcm_reads,
+            ..RecoveryCost::scan("table in PCM", 0)
+        };
+        vec![scan, table]
     }
 
     #[inline]

@@ -11,6 +11,7 @@ use crate::parts::lists::Lists;
 use crate::parts::map_cache::{CachePolicy, HitRatio, MapCache, Mark, Producers, Translation};
 use crate::parts::page_store::{Moves, PageStore};
 use crate::parts::translation::TranslationPages;
+use crate::parts::translation::recovery::{FoundMap, Layout};
 
 choice! {
     /// What one read of a translation page serves.
@@ -85,6 +86,55 @@ pub struct MapPlan {
     pub write_through: bool,
     /// Whether there are flushes at all.
     pub flushes: bool,
+    /// The options on which the map on flash rests, as one number ([`Checkpoint::writer`]).
+    ///
+    /// [`Checkpoint::writer`]: crate::parts::translation::checkpoint::Checkpoint::writer
+    pub writer: u8,
+}
+
+/// The changes that are not on flash, by the sequence number at which they began to wait. Kept only on a flash that
+/// bears data: nobody else asks.
+#[derive(Debug)]
+struct Waiting {
+    /// Slots of newer entries, the one that has waited longest first.
+    order: Lists,
+    since: Vec<u64>,
+    /// Where the collection in work began to move pages.
+    moves: u64,
+}
+
+impl Waiting {
+    fn new(slots: usize) -> Self {
+        Self {
+            order: Lists::new(slots, 1),
+            since: vec![0; slots],
+            moves: u64::MAX,
+        }
+    }
+
+    fn begin(&mut self, slot: u32, since: u64) {
+        if let Some(begun) = self.since.get_mut(slot as usize) {
+            *begun = since;
+            self.order.push_back(0, slot);
+        }
+    }
+
+    fn end(&mut self, slot: u32) {
+        if !self.since.is_empty() {
+            self.order.remove(slot);
+        }
+    }
+
+    /// Changes with lower numbers are on flash; `u64::MAX` if all are.
+    fn oldest(&self) -> u64 {
+        let first = self.order.first(0).map(|slot| self.since[slot as usize]);
+        first.unwrap_or(u64::MAX).min(self.moves)
+    }
+}
+
+/// The number of the program that was the last so far.
+fn latest<F: Flash>(flash: &F) -> u64 {
+    flash.next_sequence().saturating_sub(1)
 }
 
 /// What a request in work has loaded and produced.
@@ -107,6 +157,7 @@ pub struct CachedMap {
     /// flushes).
     unflushed: Vec<u32>,
     is_unflushed: Vec<bool>,
+    waiting: Waiting,
     /// Pages moved by the collection in work, with the number of the copy in its request.
     moved: Vec<(Lpn, u32)>,
     plan: MapPlan,
@@ -123,11 +174,46 @@ impl CachedMap {
         start: Start,
         flash: &mut F,
     ) -> Self {
-        let pages = TranslationPages::format(store, plan.entries_per_page, start, flash);
-        let geometry = store.geometry();
+        let (entries, writer) = (plan.entries_per_page, plan.writer);
+        let pages = TranslationPages::format(store, entries, writer, start, flash);
+        Self::cold::<F>(plan, store.geometry(), pages)
+    }
+
+    /// The map that was found on a flash, with its places in the store. Brings the flash up to date; nothing is
+    /// cached.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    pub fn recover<F: Flash>(
+        plan: MapPlan,
+        store: &mut PageStore,
+        found: &FoundMap,
+        layout: &Layout,
+        flash: &mut F,
+    ) -> Result<Self, F::Error> {
+        let pages = TranslationPages::recover(store, found, layout, flash)?;
+        let mut map = Self::cold::<F>(plan, store.geometry(), pages);
+        let mut request = map.begin();
+        store.relieve_dies(
+            flash,
+            &mut Collecting {
+                map: &mut map,
+                request: &mut request,
+            },
+        )?;
+        map.settle_moved(flash, store, &request)?;
+        map.pages.end_recovery(store, flash)?;
+        map.counters = MapCounters::default();
+        map.pages.moves = 0;
+        Ok(map)
+    }
+
+    /// Nothing cached.
+    fn cold<F: Flash>(plan: MapPlan, geometry: &Geometry, pages: TranslationPages) -> Self {
         let slots = MapCache::slots(geometry.logical_pages, plan.entries);
         let flushable = if plan.flushes { pages.len() } else { 0 };
         Self {
+            waiting: Waiting::new(if F::BEARS_DATA { slots as usize } else { 0 }),
             cache: MapCache::new(geometry.logical_pages, plan.entries, plan.policy),
             dirty: Lists::new(slots as usize, pages.len() as usize),
             unflushed: Vec::new(),
@@ -170,8 +256,9 @@ impl CachedMap {
 
     /// An entry has changed.
     #[inline]
-    fn set_dirty(&mut self, slot: u32, produced: Mark) {
+    fn set_dirty(&mut self, slot: u32, produced: Mark, since: u64) {
         if !self.cache.is_dirty(slot) {
+            self.waiting.begin(slot, since);
             let page = self.pages.page_of(self.cache.lpn(slot));
             self.dirty.push_back(page as usize, slot);
             if let Some(listed) = self.is_unflushed.get_mut(page as usize)
@@ -185,6 +272,7 @@ impl CachedMap {
 
     fn set_clean(&mut self, slot: u32) {
         self.dirty.remove(slot);
+        self.waiting.end(slot);
         self.cache.set_clean(slot);
     }
 
@@ -258,6 +346,9 @@ impl CachedMap {
         request: &Request<F::Token>,
     ) -> Result<(), F::Error> {
         let produced = self.produced(flash, page, set, request);
+        self.pages.checkpoint.pending = self.waiting.oldest();
+        self.wait_no_more(page, set);
+        let end = (produced, self.waiting.oldest());
         let (cache, dirty, all) = (&self.cache, &self.dirty, self.takes_all(set));
         let stays_cached = |lpn: Lpn| self.plan.lazy && cache.slot(lpn).is_some();
         let change = |pages: &TranslationPages, store: &PageStore, bytes: &mut [u8]| {
@@ -276,7 +367,7 @@ impl CachedMap {
                     .for_each(|slot| put(cache.lpn(slot)));
             }
         };
-        let reads = self.pages.write(flash, store, page, produced, change)?;
+        let reads = self.pages.write(flash, store, page, end, change)?;
         let counters = &mut self.counters;
         *match reason {
             Reason::Evict => &mut counters.writebacks_evict,
@@ -293,20 +384,34 @@ impl CachedMap {
     }
 
     fn clean(&mut self, page: u32, set: Set<'_>) {
+        self.each_taken(page, set, Self::set_clean);
+    }
+
+    /// What a write-back takes waits no more once it is programmed. Only the checkpoint of that program may say so.
+    fn wait_no_more(&mut self, page: u32, set: Set<'_>) {
+        if !self.waiting.since.is_empty() {
+            self.each_taken(page, set, |map, slot| map.waiting.end(slot));
+        }
+    }
+
+    /// The cached entries that a write-back of a translation page takes.
+    fn each_taken(&mut self, page: u32, set: Set<'_>, mut take: impl FnMut(&mut Self, u32)) {
         match set {
-            Set::Entry(slot) => self.set_clean(slot),
+            Set::Entry(slot) => take(self, slot),
             Set::Moved(moved) if !self.plan.lazy => {
                 for &(lpn, _) in moved {
                     if let Some(slot) = self.cache.slot(lpn) {
-                        self.set_clean(slot);
+                        take(self, slot);
                     }
                 }
             }
             _ => {}
         }
         if self.takes_all(set) {
-            while let Some(slot) = self.dirty.first(page as usize) {
-                self.set_clean(slot);
+            let mut next = self.dirty.first(page as usize);
+            while let Some(slot) = next {
+                next = self.dirty.next(slot);
+                take(self, slot);
             }
         }
     }
@@ -386,11 +491,34 @@ impl CachedMap {
         request: &Request<F::Token>,
     ) -> Result<(), F::Error> {
         let slot = self.cache.slot(lpn).expect("its lookup put it there");
-        self.set_dirty(slot, produced);
+        self.set_dirty(slot, produced, latest(flash));
         if self.plan.write_through {
             let page = self.pages.page_of(lpn);
             self.write_back(flash, store, page, Set::Entry(slot), Reason::Flush, request)?;
         }
+        Ok(())
+    }
+
+    /// Brings the entries of all moved pages up to date.
+    fn settle_moved<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        store: &mut PageStore,
+        request: &Request<F::Token>,
+    ) -> Result<(), F::Error> {
+        let mut moved = std::mem::take(&mut self.moved);
+        moved.sort_unstable();
+        let mut rest = &moved[..];
+        while let Some(&(first, _)) = rest.first() {
+            let page = self.pages.page_of(first);
+            let n = rest.partition_point(|&(lpn, _)| self.pages.page_of(lpn) == page);
+            let (these, later) = rest.split_at(n);
+            self.settle(flash, store, page, these, request)?;
+            rest = later;
+        }
+        moved.clear();
+        self.moved = moved;
+        self.waiting.moves = u64::MAX;
         Ok(())
     }
 
@@ -406,7 +534,10 @@ impl CachedMap {
         let mut must_write = !self.plan.lazy;
         for &(lpn, copy) in moved {
             match self.cache.slot(lpn) {
-                Some(slot) => self.set_dirty(slot, request.producers.mark(copy)),
+                Some(slot) => {
+                    let since = self.waiting.moves;
+                    self.set_dirty(slot, request.producers.mark(copy), since);
+                }
                 None => must_write = true,
             }
         }
@@ -449,8 +580,10 @@ pub struct Collecting<'a, T> {
 }
 
 impl<F: Flash> Moves<F> for Collecting<'_, F::Token> {
-    fn moved(&mut self, _flash: &mut F, lpn: Lpn, _to: Ppn, done: F::Token) {
+    fn moved(&mut self, flash: &mut F, lpn: Lpn, _to: Ppn, done: F::Token) {
         let mark = self.map.note(self.request, done);
+        let waiting = &mut self.map.waiting;
+        waiting.moves = waiting.moves.min(latest(flash));
         self.map.moved.push((lpn, mark.index()));
     }
 
@@ -467,22 +600,11 @@ impl<F: Flash> Moves<F> for Collecting<'_, F::Token> {
         store: &mut PageStore,
         victim: Pbn,
     ) -> Result<(), F::Error> {
+        self.map.pages.checkpoint.pending = self.map.waiting.oldest();
         self.map.pages.collect(flash, store, victim)
     }
 
     fn before_erase(&mut self, flash: &mut F, store: &mut PageStore) -> Result<(), F::Error> {
-        let mut moved = std::mem::take(&mut self.map.moved);
-        moved.sort_unstable();
-        let mut rest = &moved[..];
-        while let Some(&(first, _)) = rest.first() {
-            let page = self.map.pages.page_of(first);
-            let n = rest.partition_point(|&(lpn, _)| self.map.pages.page_of(lpn) == page);
-            let (these, later) = rest.split_at(n);
-            self.map.settle(flash, store, page, these, self.request)?;
-            rest = later;
-        }
-        moved.clear();
-        self.map.moved = moved;
-        Ok(())
+        self.map.settle_moved(flash, store, self.request)
     }
 }

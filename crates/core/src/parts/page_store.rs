@@ -7,7 +7,7 @@ use crate::flash::{Cause, Flash, Oob, Role, Slot};
 use crate::ftl::{NoRecovery, Refusal, Start};
 use crate::geometry::{Geometry, Space};
 use crate::parts::pool::Pool;
-use crate::parts::scan::{Depth, Newest, Rules, Scan, move_tag};
+use crate::parts::scan::{Depth, Rules, Scan, move_tag};
 use crate::parts::victims::{GcPolicy, Victims};
 use crate::{choice, options};
 
@@ -239,47 +239,74 @@ impl PageStore {
     fn scan<F: Flash>(&mut self, space: &Space, flash: &mut F) -> Result<(), F::Error> {
         let mut scan = Scan::read(space, 0, Depth::UpToErased, flash)?;
         let newest = scan.newest(Rules::Moves);
+        let mut places = vec![Ppn::NONE; newest.place.len()];
+        for (local, at) in newest.place.into_iter().enumerate() {
+            places[space.device_lpn(Lpn(local as u32)).index()] = at;
+        }
+        self.take_found(&mut scan, &places, &[], flash)?;
+        self.relieve_dies(flash, &mut ())
+    }
+
+    /// Takes what was found on a flash: where the logical pages lie, and the mapping pages. Erases every block with
+    /// neither; all others are closed.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    pub(crate) fn take_found<F: Flash>(
+        &mut self,
+        scan: &mut Scan,
+        places: &[Ppn],
+        map_pages: &[Ppn],
+        flash: &mut F,
+    ) -> Result<(), F::Error> {
         let blank = scan.erase_useless(flash)?;
         for die in 0..self.geometry.dies {
             let on_die = |block: &&Pbn| self.geometry.die_of(**block) == die;
             let free: Vec<Pbn> = blank.iter().filter(on_die).copied().collect();
-            let in_use = scan
-                .blocks()
-                .filter(|&(block, _)| self.geometry.die_of(block) == die);
-            let valid = in_use.map(|(_, found)| found.valid).sum();
-            self.add_die(free.into_iter(), valid);
-        }
-        self.take_blocks(space, &scan, &newest);
-        self.relieve_dies(flash)
-    }
-
-    fn take_blocks(&mut self, space: &Space, scan: &Scan, newest: &Newest) {
-        for (local, &at) in newest.place.iter().enumerate() {
-            self.map[space.device_lpn(Lpn(local as u32)).index()] = at;
+            self.add_die(free.into_iter(), 0);
         }
         let mut in_use: Vec<_> = scan.blocks().filter(|(_, found)| found.valid > 0).collect();
         in_use.sort_unstable_by_key(|(_, found)| found.first);
-        for (block, found) in in_use {
+        for &(block, found) in &in_use {
             self.victims.taken(block);
+            if found.holds_map && self.has_map_blocks {
+                self.victims.set_second(block);
+            }
             let positions = self.geometry.first_page(block).index();
             // A page that cannot be read is nobody's newest, whatever number stands for it.
             self.page_at[positions..positions + self.geometry.pages_per_block as usize]
                 .fill(Lpn(0));
-            for (position, _, read) in scan.pages_of(block) {
-                let lpn = read.oob.lpn;
-                self.page_at[positions + position as usize] = lpn;
-                if self.map[lpn.index()] == self.geometry.ppn(block, position) {
-                    self.victims.gained(block, read.sequence);
-                }
-            }
-            self.victims.filled(block);
             self.clock = self.clock.max(found.last);
         }
+        self.map.copy_from_slice(places);
+        let numbered = places.iter().enumerate();
+        for (number, &at) in numbered.chain(map_pages.iter().enumerate()) {
+            if at.is_some() {
+                let block = self.geometry.block_of(at);
+                self.page_at[at.index()] = Lpn(number as u32);
+                self.victims.gained(block, scan.found(block).last);
+            }
+        }
+        for (block, _) in in_use {
+            self.victims.filled(block);
+        }
+        for at in places.iter().filter(|at| at.is_some()) {
+            let die = self.geometry.die_of(self.geometry.block_of(*at));
+            self.dies[die as usize].valid += 1;
+        }
+        Ok(())
     }
 
     /// Trimmed pages that came back can fill a die above the limit of round-robin placement: moves pages to
     /// other dies until all are within it.
-    fn relieve_dies<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
+    ///
+    /// # Errors
+    /// Those of the flash.
+    pub(crate) fn relieve_dies<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        moves: &mut impl Moves<F>,
+    ) -> Result<(), F::Error> {
         if self.options.placement == Placement::Static {
             return Ok(());
         }
@@ -293,9 +320,10 @@ impl PageStore {
             let roomy = (0..self.geometry.dies).find(|&die| self.dies[die as usize].valid < limit);
             let die = roomy.expect("all pages fit, so some die has room");
             if !self.dies[die as usize].host.has_room() {
-                self.make_room(flash, die, &mut ())?;
+                self.make_room(flash, die, moves)?;
             }
-            self.move_to_host_block(flash, die, lpn)?;
+            let (to, done) = self.move_to_host_block(flash, die, lpn)?;
+            moves.moved(flash, lpn, to, done);
         }
         Ok(())
     }
@@ -305,19 +333,23 @@ impl PageStore {
         flash: &mut F,
         die: u32,
         lpn: Lpn,
-    ) -> Result<(), F::Error> {
-        let append = &mut self.dies[die as usize].host;
-        let to = Ppn(append.next);
-        append.next += 1;
-        let full = !append.has_room();
+    ) -> Result<(Ppn, F::Token), F::Error> {
+        let (to, full) = self.dies[die as usize].host.take();
         let (from, oob) = (self.map[lpn.index()], Oob::new(lpn, Role::Data));
-        flash.copy(from, to, oob, Cause::Gc, F::Token::default())?;
+        let done = flash.copy(from, to, oob, Cause::Gc, F::Token::default())?;
         self.now_at(lpn, to, die, full);
-        Ok(())
+        Ok((to, done))
     }
 
     /// Checks the options and makes empty tables, without dies.
-    fn blank(space: &Space, options: &PageOptions, map_blocks: u32) -> Result<Self, Refusal> {
+    ///
+    /// # Errors
+    /// A refusal if the spare blocks do not suffice.
+    pub(crate) fn blank(
+        space: &Space,
+        options: &PageOptions,
+        map_blocks: u32,
+    ) -> Result<Self, Refusal> {
         let geometry = &space.geometry;
         if options.gc_d == 0 {
             return Err(Refusal::new("gc_d", "gc_d = 0: at least 1 draw".into()));

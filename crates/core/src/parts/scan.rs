@@ -207,8 +207,16 @@ impl Scan {
     fn note(&mut self, block: usize, position: u32, oob: Option<OobRead>) {
         // A page of no logical page of this space is nobody's, like one that cannot be read.
         let Some(read) = oob else { return };
-        if matches!(read.oob.role, Role::Map | Role::Summary) {
-            self.blocks[block].holds_map |= read.oob.role == Role::Map;
+        if read.oob.role == Role::Map {
+            let found = &mut self.blocks[block];
+            if !found.holds_map || read.sequence < found.first {
+                found.first = read.sequence;
+            }
+            found.last = found.last.max(read.sequence);
+            found.holds_map = true;
+            return;
+        }
+        if read.oob.role == Role::Summary {
             return;
         }
         if self.space.local_lpn(read.oob.lpn).is_none() {
@@ -225,8 +233,9 @@ impl Scan {
         found.readable += 1;
     }
 
-    /// Rule 2.
-    fn void_emptied(&mut self) {
+    /// Rule 2, by the pages read so far: a block of which only the first page is read was emptied if it has not been
+    /// erased since.
+    pub fn void_emptied(&mut self) {
         for read in self.oobs.iter().flatten() {
             let named =
                 emptied_by(read.oob.tag).and_then(|block| block.0.checked_sub(self.first.0));
@@ -332,10 +341,15 @@ impl Scan {
 
     /// Counts the valid pages of each block.
     pub fn count_valid(&mut self, newest: &Newest) {
+        self.count_places(newest.place.iter().copied());
+    }
+
+    /// Counts the valid pages of each block, which are those at some places.
+    pub fn count_places(&mut self, places: impl Iterator<Item = Ppn>) {
         for block in &mut self.blocks {
             block.valid = 0;
         }
-        for &at in newest.place.iter().filter(|at| at.is_some()) {
+        for at in places.filter(|at| at.is_some()) {
             let block = self.space.geometry.block_of(at).0 - self.first.0;
             self.blocks[block as usize].valid += 1;
         }

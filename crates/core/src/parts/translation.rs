@@ -7,6 +7,12 @@ use crate::flash::{Cause, Flash, Oob, Role};
 use crate::ftl::Start;
 use crate::geometry::Geometry;
 use crate::parts::page_store::{Append, PageStore};
+use crate::parts::scan::move_tag;
+
+pub mod checkpoint;
+pub mod recovery;
+
+use checkpoint::Checkpoint;
 
 /// The translation pages of a device and the blocks that hold them.
 #[derive(Debug)]
@@ -24,6 +30,9 @@ pub struct TranslationPages {
     floor: u32,
     /// Translation pages moved by collections.
     pub moves: u64,
+    /// What the OOBs of translation pages say of the map as a whole. Whoever owns the map keeps
+    /// [`Checkpoint::pending`] up to date; `u64::MAX` if no change waits.
+    pub checkpoint: Checkpoint,
 }
 
 /// Blocks of one die that translation pages fill: `q` whole ones at most, and one open.
@@ -37,25 +46,39 @@ impl TranslationPages {
     pub fn format<F: Flash>(
         store: &mut PageStore,
         entries_per_page: u32,
+        writer: u8,
         start: Start,
         flash: &mut F,
     ) -> Self {
         let geometry = store.geometry().clone();
         let pages = geometry.logical_pages.div_ceil(entries_per_page);
-        let mut map = Self {
-            gtd: vec![Ppn::NONE; pages as usize],
+        let none = vec![Ppn::NONE; pages as usize];
+        let mut map = Self::found(&geometry, entries_per_page, writer, none);
+        if start == Start::Full {
+            map.fill(store, flash, &geometry);
+        }
+        map
+    }
+
+    /// A map whose translation pages lie at those places, in closed blocks.
+    fn found(geometry: &Geometry, entries_per_page: u32, writer: u8, gtd: Vec<Ppn>) -> Self {
+        Self {
             open: vec![Append::NONE; geometry.dies as usize],
             by_entries: Divisor::new(entries_per_page),
             by_dies: Divisor::new(geometry.dies),
             content: Vec::new(),
             logical_pages: geometry.logical_pages,
-            floor: whole_map_blocks(&geometry, entries_per_page) + 3,
+            floor: whole_map_blocks(geometry, entries_per_page) + 3,
             moves: 0,
-        };
-        if start == Start::Full {
-            map.fill(store, flash, &geometry);
+            checkpoint: Checkpoint {
+                pending: u64::MAX,
+                closed: 0,
+                pages: gtd.iter().filter(|place| place.is_some()).count() as u32,
+                entries: entries_per_page,
+                writer,
+            },
+            gtd,
         }
-        map
     }
 
     fn fill<F: Flash>(&mut self, store: &mut PageStore, flash: &mut F, geometry: &Geometry) {
@@ -81,6 +104,28 @@ impl TranslationPages {
                     &mut |i, bytes| self.write_all(number(i), store, bytes),
                 );
             }
+        }
+        self.checkpoint.pages = pages;
+        if F::BEARS_DATA {
+            let checkpoint = Checkpoint {
+                pending: flash.next_sequence(),
+                ..self.checkpoint
+            };
+            for &at in &self.gtd {
+                flash.preload_oob_bytes(at, |bytes| checkpoint.put(bytes));
+            }
+        }
+    }
+
+    /// Gives the next program of a translation page its checkpoint: `pending` is the oldest change that is not on flash
+    /// after it.
+    fn mark<F: Flash>(&self, flash: &mut F, pending: u64) {
+        if F::BEARS_DATA {
+            let checkpoint = Checkpoint {
+                pending: pending.min(flash.next_sequence()),
+                ..self.checkpoint
+            };
+            flash.next_oob_bytes(|bytes| checkpoint.put(bytes));
         }
     }
 
@@ -159,7 +204,8 @@ impl TranslationPages {
     }
 
     /// Writes a new copy of a translation page: the old content with what `change` puts in. It waits for the
-    /// read of the old copy and for `produced`. Returns whether there was an old copy to read.
+    /// read of the old copy and for `produced`. `pending` is the oldest change that waits after it. Returns whether
+    /// there was an old copy to read.
     ///
     /// # Errors
     /// Those of the flash.
@@ -168,7 +214,7 @@ impl TranslationPages {
         flash: &mut F,
         store: &mut PageStore,
         page: u32,
-        produced: F::Token,
+        (produced, pending): (F::Token, u64),
         change: impl FnOnce(&Self, &PageStore, &mut [u8]),
     ) -> Result<bool, F::Error> {
         let die = self.home(page);
@@ -182,23 +228,59 @@ impl TranslationPages {
             let read = flash.read_map(old, keep, F::Token::default())?;
             after = flash.join(read, produced);
         }
-        let (to, full) = self.open[die as usize].take();
-        let fill = |bytes: &mut [u8]| {
+        let fill = |map: &Self, store: &PageStore, bytes: &mut [u8]| {
             if old.is_some() {
                 bytes.copy_from_slice(&content);
             } else {
                 bytes.fill(0xFF);
             }
-            change(self, store, bytes);
+            change(map, store, bytes);
         };
-        flash.program_map(to, Oob::new(Lpn(page), Role::Map), fill, after)?;
+        self.append(flash, store, page, (after, pending), fill)?;
         self.content = content;
+        Ok(old.is_some())
+    }
+
+    /// Writes a new copy of a translation page from the places in memory, without a read.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    pub fn rewrite<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        store: &mut PageStore,
+        page: u32,
+        pending: u64,
+    ) -> Result<(), F::Error> {
+        self.make_room(flash, store, self.home(page))?;
+        let fill = |map: &Self, store: &PageStore, bytes: &mut [u8]| {
+            map.write_all(page, store, bytes);
+        };
+        self.append(flash, store, page, (F::Token::default(), pending), fill)
+    }
+
+    /// Programs a translation page where there is room for it.
+    fn append<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        store: &mut PageStore,
+        page: u32,
+        (after, pending): (F::Token, u64),
+        fill: impl FnOnce(&Self, &PageStore, &mut [u8]),
+    ) -> Result<(), F::Error> {
+        let old = self.gtd[page as usize];
+        self.checkpoint.pages += u32::from(old.is_none());
+        let die = self.home(page) as usize;
+        let (to, full) = self.open[die].take();
+        self.mark(flash, pending);
+        let oob = Oob::new(Lpn(page), Role::Map);
+        flash.program_map(to, oob, |bytes| fill(self, store, bytes), after)?;
         store.map_programmed(Lpn(page), to, full);
         if old.is_some() {
             store.map_dropped(old);
         }
         self.gtd[page as usize] = to;
-        Ok(old.is_some())
+        Ok(())
     }
 
     /// Room for one translation page on a die. Never takes the die's last erased block.
@@ -235,8 +317,14 @@ impl TranslationPages {
         while left > 0 {
             let page = store.page_at(from);
             if self.gtd[page.index()] == from {
-                self.move_page(flash, store, die, page, from)?;
                 left -= 1;
+                let (role, tag) = (Role::Map, move_tag(left == 0, victim));
+                let oob = Oob {
+                    lpn: page,
+                    role,
+                    tag,
+                };
+                self.move_page(flash, store, die, oob, from)?;
             }
             from.0 += 1;
         }
@@ -250,23 +338,18 @@ impl TranslationPages {
         flash: &mut F,
         store: &mut PageStore,
         die: u32,
-        page: Lpn,
+        oob: Oob,
         from: Ppn,
     ) -> Result<(), F::Error> {
         if !self.open[die as usize].has_room() {
             self.open[die as usize] = store.open_map(die);
         }
         let (to, full) = self.open[die as usize].take();
-        flash.copy(
-            from,
-            to,
-            Oob::new(page, Role::Map),
-            Cause::Map,
-            F::Token::default(),
-        )?;
-        store.map_programmed(page, to, full);
+        self.mark(flash, self.checkpoint.pending);
+        flash.copy(from, to, oob, Cause::Map, F::Token::default())?;
+        store.map_programmed(oob.lpn, to, full);
         store.map_dropped(from);
-        self.gtd[page.index()] = to;
+        self.gtd[oob.lpn.index()] = to;
         self.moves += 1;
         Ok(())
     }

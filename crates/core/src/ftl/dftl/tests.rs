@@ -530,3 +530,5 @@ fn translation_pages_wait_for_the_copies_of_moved_pages() {
     }
     assert!(seen > 100, "collections of data blocks were needed");
 }
+
+mod recovery;

@@ -271,3 +271,40 @@ fn a_moved_page_is_in_pcm_after_its_copy() {
     }
     assert!(written > 50);
 }
+
+/// Programmed pages and 1 for each block that is not full; then every entry is read, and that of every page found
+/// is written, for no PCM is left.
+#[test]
+fn recovery_reads_are_those_of_the_page() {
+    let case = Case::small(2, 30, 8, 20).with("qmt_entries", 16);
+    let mut bench = Bench::<Hat>::new(&case).unwrap();
+    let mut rng = crate::rng::SplitMix64::new(4);
+    for _ in 0..900 {
+        bench.play(&crate::suite::random_request(&mut rng, case.logical_pages));
+    }
+    let (space, options) = (
+        Space::whole(bench.flash.ledger.geometry()),
+        case.options_of::<Hat>().unwrap(),
+    );
+    let written = (0..60).map(|block| bench.flash.ledger.written(crate::Pbn(block)));
+    let oobs: u32 = written.map(|written| (written + 1).min(8)).sum();
+    let costs = Hat::recovery_costs(&space.geometry, &options);
+    for means in [Means::FullScan, Means::Fastest] {
+        let mut flash = bench.flash.clone();
+        flash.ledger.counters = crate::report::FlashCounters::default();
+        let hat = Hat::recover(&space, &options, means, &mut flash).unwrap();
+        let did = flash.ledger.counters;
+        let live = hat.audit(&flash).unwrap();
+        assert_eq!(did.oob_reads.sum(), u64::from(oobs));
+        assert!(did.oob_reads.sum() <= costs[0].oob_reads);
+        assert_eq!((did.reads.sum(), did.programs.sum()), (0, 0));
+        assert_eq!((did.pcm_reads, did.pcm_writes), (320, live));
+        assert_eq!(did.pcm_reads, costs[0].pcm_reads);
+    }
+    let table = &costs[1];
+    assert!(table.is_after_shutdown);
+    assert_eq!(
+        (table.oob_reads, table.page_reads, table.pcm_reads),
+        (0, 0, 320)
+    );
+}

@@ -1,0 +1,71 @@
+//! What the OOB of every translation page says of the map as a whole, so that a recovery knows how far it can
+//! trust the map on flash.
+
+/// The state of the map when a translation page was programmed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Checkpoint {
+    /// Every change of the map with a lower sequence number is in the translation pages on flash.
+    pub pending: u64,
+    /// Sequence number before which all blocks were closed: that of the last recovery.
+    pub closed: u64,
+    /// Translation pages that exist.
+    pub pages: u32,
+    /// Entries of a translation page.
+    pub entries: u32,
+    /// What else the promise rests on: options of the scheme, never 0.
+    pub writer: u8,
+}
+
+impl Checkpoint {
+    const BYTES: usize = 25;
+
+    /// Writes it into the scheme's bytes of an OOB.
+    pub fn put(&self, bytes: &mut [u8]) {
+        bytes[..8].copy_from_slice(&self.pending.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.closed.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.pages.to_le_bytes());
+        bytes[20..24].copy_from_slice(&self.entries.to_le_bytes());
+        bytes[24] = self.writer;
+    }
+
+    /// Reads it from the scheme's bytes of an OOB; all zeroes where there are none.
+    pub fn of(bytes: &[u8]) -> Self {
+        let mut own = [0; Self::BYTES];
+        let there = bytes.len().min(Self::BYTES);
+        own[..there].copy_from_slice(&bytes[..there]);
+        let word = |at: usize| own[at..at + 4].try_into().map_or(0, u32::from_le_bytes);
+        let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
+        Self {
+            pending: long(0),
+            closed: long(8),
+            pages: word(16),
+            entries: word(20),
+            writer: own[24],
+        }
+    }
+
+    /// Whether a map with those entries a page and that writer can be read from such a page.
+    pub fn fits(&self, entries: u32, writer: u8) -> bool {
+        self.entries == entries && self.writer == writer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_reads_back_what_it_wrote() {
+        let checkpoint = Checkpoint {
+            pending: 0x0102_0304_0506_0708,
+            closed: u64::MAX - 5,
+            pages: 70_000,
+            entries: 512,
+            writer: 7,
+        };
+        let mut bytes = [0; crate::flash::SCHEME_OOB_BYTES];
+        checkpoint.put(&mut bytes);
+        assert_eq!(Checkpoint::of(&bytes), checkpoint);
+        assert_eq!(Checkpoint::of(&[]), Checkpoint::default());
+    }
+}
