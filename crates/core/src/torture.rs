@@ -649,6 +649,8 @@ fn numbers(key: &str) -> Vec<&'static str> {
         "hot_maximum_percent" => vec!["0", "50"],
         "merge_cost_entries" => vec!["0", "1", "2"],
         "idle_timeout_ns" => vec!["0"],
+        "superblock_blocks" | "extra_blocks" => vec!["1", "2", "3"],
+        "u" | "l" | "entries_per_oob" => vec!["1", "2", "3"],
         _ => vec![],
     }
 }
