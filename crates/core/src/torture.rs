@@ -717,6 +717,8 @@ fn numbers(key: &str) -> Vec<&'static str> {
         "tp_entries" => vec!["1", "2", "4", "4", "4"],
         "flush_ns" => vec!["7000000000", "20000000000", "100000000000"],
         "qmt_entries" => vec!["1", "2", "5"],
+        "superblock_blocks" | "extra_blocks" => vec!["1", "2", "3"],
+        "u" | "l" | "entries_per_oob" => vec!["1", "2", "3"],
         _ => vec![],
     }
 }

@@ -40,6 +40,7 @@ mod config;
 mod log_table;
 mod map;
 mod merges;
+mod recovery;
 mod sub_table;
 #[cfg(test)]
 mod tests;
@@ -48,13 +49,14 @@ pub use config::{BlogOptions, Layout};
 
 use crate::address::{Divisor, Lpn, Pbn, Ppn};
 use crate::flash::{Cause, Flash, Oob, Role, Slot};
-use crate::ftl::{Ftl, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::parts::hybrid::programmable;
 use crate::parts::pool::Pool;
 use crate::parts::start;
 use crate::report::{Combine, Merges, Named, Observation, SchemeCounters, Table};
 use log_table::{LogTable, Row};
+use recovery::DataTag;
 use sub_table::{Index, IndexFormat};
 
 /// How often each reason to merge came up, and what the page's other counters count.
@@ -75,11 +77,14 @@ pub struct Blog {
     by_entries: Divisor,
     groups: u32,
     format: IndexFormat,
+    data_tag: DataTag,
 
     /// Place of the newest version of each page, `NONE` if the page is not live.
     place: Vec<Ppn>,
     /// LDMT: data block.
     data: Vec<Pbn>,
+    /// Whether the data block takes no more pages, because a power cut may have left it half erased.
+    is_closed: Vec<bool>,
     /// LDMT: pages of the data block that were written while it was a log block.
     inherited: Vec<u32>,
     /// LDMT: for each group of pages the page whose OOB holds the newest sub-table.
@@ -155,6 +160,9 @@ impl Blog {
         if self.data[b as usize].is_none() {
             self.data[b as usize] = self.pool.take();
         }
+        if self.is_closed[b as usize] {
+            return None;
+        }
         let block = self.data[b as usize];
         if self.layout == Layout::Slc {
             return programmable(flash, block, p).then_some(p);
@@ -228,7 +236,15 @@ impl Blog {
         if F::BEARS_DATA && self.layout == Layout::Mlc {
             self.stage_sub_table(flash, p, index);
         }
-        let oob = Oob::new(self.space.device_lpn(lpn), role);
+        let oob = Oob {
+            lpn: self.space.device_lpn(lpn),
+            role,
+            tag: if F::BEARS_DATA {
+                self.data_tag.of(flash, self.data[b as usize])
+            } else {
+                0
+            },
+        };
         flash.host_program(slot, to, oob, translated)?;
         self.settle(lpn, b, p, to);
         Ok(())
@@ -274,6 +290,18 @@ impl Ftl for Blog {
         let log_blocks = (0..log_blocks).map(|_| blog.pool.take()).collect();
         let (logical_blocks, pages) = (space.logical_blocks(), blog.pages());
         blog.logs = LogTable::new(logical_blocks, pages, options.u, options.l, log_blocks);
+        Ok(blog)
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &BlogOptions,
+        _means: Means,
+        flash: &mut F,
+    ) -> Result<Self, NoRecovery<F::Error>> {
+        let log_blocks = options.check(space, F::BEARS_DATA)?;
+        let mut blog = Self::blank(space, options);
+        blog.scan(options, log_blocks, flash)?;
         Ok(blog)
     }
 
@@ -358,8 +386,10 @@ impl Blog {
             by_entries: Divisor::new(entries),
             groups,
             format,
+            data_tag: DataTag::new(space),
             place: vec![Ppn::NONE; space.logical_pages() as usize],
             data: vec![Pbn::NONE; logical_blocks as usize],
+            is_closed: vec![false; logical_blocks as usize],
             inherited: vec![0; logical_blocks as usize],
             directory: vec![Ppn::NONE; (logical_blocks * groups) as usize],
             logs: LogTable::new(0, pages, 1, 1, Vec::new()),

@@ -27,17 +27,19 @@
 
 mod blocks;
 mod oob_tables;
+mod recovery;
 #[cfg(test)]
 mod tests;
 
 use crate::address::{Lpn, Pbn};
 use crate::flash::{Cause, Flash, Slot};
-use crate::ftl::{Ftl, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::options;
 use crate::report::{Memory, Merges, Observation, SchemeCounters, Table};
 use blocks::Superblocks;
 use oob_tables::OobTables;
+use recovery::copy_tag;
 
 options! {
     /// Options of `superblock`.
@@ -70,6 +72,18 @@ pub struct Superblock {
 }
 
 impl Superblock {
+    fn with_blocks(b: Superblocks, options: &SuperblockOptions, log_blocks: u32) -> Self {
+        Self {
+            b,
+            options: options.clone(),
+            log_blocks,
+            data_pages: 0,
+            log_pages: 0,
+            fresh: Vec::new(),
+            set: Vec::new(),
+        }
+    }
+
     #[inline]
     fn write_page<F: Flash>(
         &mut self,
@@ -188,8 +202,11 @@ impl Superblock {
             let from = self.b.newest(lpn);
             if from.is_some() && Pbn(by_pages.div(from.0)) == victim {
                 let to = flash.geometry().ppn(open, flash.written(open));
-                self.b.copy(flash, s, lpn, to)?;
                 left -= 1;
+                let is_last = left == 0;
+                self.b.copy(flash, s, lpn, to, |from| {
+                    if is_last { copy_tag(true, from) } else { 0 }
+                })?;
             }
         }
         self.b.erase(flash, s, victim)?;
@@ -218,7 +235,7 @@ impl Superblock {
         self.b.merges.count_full(associated);
         self.b.merges.copies_full += u64::from(valid);
         self.b.merges.erases_full += u64::from(size);
-        self.rewrite_set(flash, s, valid.div_ceil(pages))
+        self.rewrite_set(flash, s, valid)
     }
 
     /// Puts a U-block and the D-blocks of its logical blocks into the set; returns the number of these.
@@ -247,11 +264,11 @@ impl Superblock {
         associated
     }
 
-    /// Copies the pages of the set into `count` fresh blocks, those of D-blocks first, and erases the set.
-    fn rewrite_set<F: Flash>(&mut self, flash: &mut F, s: u32, count: u32) -> Result<(), F::Error> {
+    /// Copies the `valid` pages of the set into fresh blocks, those of D-blocks first, and erases the set.
+    fn rewrite_set<F: Flash>(&mut self, flash: &mut F, s: u32, valid: u32) -> Result<(), F::Error> {
         let pages = self.b.pages_per_block();
         self.fresh.clear();
-        for _ in 0..count {
+        for _ in 0..valid.div_ceil(pages) {
             let block = self.b.take_block(s);
             self.fresh.push(block);
         }
@@ -266,8 +283,10 @@ impl Superblock {
                 if block.in_set && block.log == log {
                     let to = self.fresh[(copied / pages) as usize];
                     let to = flash.geometry().ppn(to, copied % pages);
-                    self.b.copy(flash, s, lpn, to)?;
                     copied += 1;
+                    let is_last = copied == valid;
+                    self.b
+                        .copy(flash, s, lpn, to, |from| copy_tag(is_last, from))?;
                 }
             }
         }
@@ -326,25 +345,22 @@ impl Ftl for Superblock {
         start: Start,
         flash: &mut F,
     ) -> Result<Self, Refusal> {
-        let log_blocks = super::log_budget(space, options.log_blocks, 1)?;
-        check(options)?;
-        space.need_blocks(&[
-            ("data blocks", space.logical_blocks()),
-            ("log blocks", log_blocks),
-            (
-                "merge reserve (superblock_blocks)",
-                options.superblock_blocks,
-            ),
-        ])?;
-        Ok(Self {
-            b: Superblocks::format(space, options.superblock_blocks, start, flash),
-            options: options.clone(),
-            log_blocks,
-            data_pages: 0,
-            log_pages: 0,
-            fresh: Vec::new(),
-            set: Vec::new(),
-        })
+        let log_blocks = check(space, options)?;
+        let blocks = Superblocks::format(space, options.superblock_blocks, start, flash);
+        Ok(Self::with_blocks(blocks, options, log_blocks))
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &SuperblockOptions,
+        _means: Means,
+        flash: &mut F,
+    ) -> Result<Self, NoRecovery<F::Error>> {
+        let log_blocks = check(space, options)?;
+        let blocks = Superblocks::blank(space, options.superblock_blocks);
+        let mut superblock = Self::with_blocks(blocks, options, log_blocks);
+        superblock.scan(flash).map_err(NoRecovery::Flash)?;
+        Ok(superblock)
     }
 
     #[inline]
@@ -393,8 +409,9 @@ impl Ftl for Superblock {
     }
 }
 
-/// Refuses values that mean nothing.
-fn check(options: &SuperblockOptions) -> Result<(), Refusal> {
+/// Refuses values that mean nothing and devices that are too small; returns the U-blocks of one die.
+fn check(space: &Space, options: &SuperblockOptions) -> Result<u32, Refusal> {
+    let log_blocks = super::log_budget(space, options.log_blocks, 1)?;
     let at_least_one = [
         ("superblock_blocks", options.superblock_blocks),
         ("extra_blocks", options.extra_blocks),
@@ -409,5 +426,13 @@ fn check(options: &SuperblockOptions) -> Result<(), Refusal> {
         let text = format!("oob_reads_per_access = {reads}: at most {OOB_READS_MAX}");
         return Err(Refusal::new("oob_reads_per_access", text));
     }
-    Ok(())
+    space.need_blocks(&[
+        ("data blocks", space.logical_blocks()),
+        ("log blocks", log_blocks),
+        (
+            "merge reserve (superblock_blocks)",
+            options.superblock_blocks,
+        ),
+    ])?;
+    Ok(log_blocks)
 }

@@ -18,6 +18,10 @@
 //! full. So whoever recovers programs only blocks that were wholly blank, that he has erased himself, or that
 //! cannot have been on their way out.
 
+mod spare_bytes;
+
+pub use spare_bytes::SpareBytes;
+
 use crate::address::{Lpn, Pbn, Ppn};
 use crate::flash::{Cause, Flash, OobRead, Role};
 use crate::geometry::Space;

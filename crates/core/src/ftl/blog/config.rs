@@ -106,7 +106,7 @@ impl BlogOptions {
         let groups = pages.div_ceil(entries);
         let (u, l) = (self.u.into(), self.l.into());
         4 * u64::from(geometry.logical_pages)
-            + (8 + 4 * groups) * logical_blocks
+            + (9 + 4 * groups) * logical_blocks
             + 4 * u64::from(geometry.blocks())
             + LogTable::ram_bytes(logical_blocks, log_blocks, pages, u, l)
     }

@@ -14,6 +14,8 @@ pub struct Row {
     pub block: Pbn,
     /// Next free page; the block is full when it is the number of pages.
     pub offset: u32,
+    /// Whether it counts as full because a power cut left it half full, or half erased.
+    pub is_sealed: bool,
     /// Grows from row to row whenever a block becomes empty: the lowest is the oldest.
     stamp: u64,
 }
@@ -56,6 +58,7 @@ impl LogTable {
         let blank = |&block| Row {
             block,
             offset: 0,
+            is_sealed: false,
             stamp: 0,
         };
         let mut table = Self {
@@ -148,7 +151,7 @@ impl LogTable {
         self.held(b) == self.most_log_blocks
     }
 
-    /// The pages programmed in a log block, by position.
+    /// The pages programmed in a log block, by position; `NONE` where a sealed one has none.
     pub fn programmed(&self, row: u32) -> &[Lpn] {
         let first = row as usize * self.pages as usize;
         &self.log_pages[first..first + self.row(row).offset as usize]
@@ -205,6 +208,18 @@ impl LogTable {
         self.rank_by_offset(row);
     }
 
+    /// The block of an empty row was found with these pages after a power cut. It takes no more.
+    pub fn seal(&mut self, row: u32, pages: impl Iterator<Item = (u32, Lpn)>) {
+        let first = row as usize * self.pages as usize;
+        for (position, lpn) in pages {
+            self.log_pages[first + position as usize] = lpn;
+        }
+        self.free_pages -= u64::from(self.pages - self.row(row).offset);
+        self.rows[row as usize].offset = self.pages;
+        self.rows[row as usize].is_sealed = true;
+        self.rank_by_offset(row);
+    }
+
     /// Takes `b` out of all its log blocks.
     pub fn leave(&mut self, b: u32) {
         while let Some(row) = self.serves.pop(b) {
@@ -219,6 +234,7 @@ impl LogTable {
         self.rows[row as usize] = Row {
             block,
             offset: 0,
+            is_sealed: false,
             stamp: self.next_stamp,
         };
         self.next_stamp += 1;
@@ -278,12 +294,18 @@ impl LogTable {
         }
         let mut free_pages = 0;
         for row in 0..self.len() {
-            let Row { block, offset, .. } = self.row(row);
+            let Row {
+                block,
+                offset,
+                is_sealed,
+                ..
+            } = self.row(row);
             if self.association(row) > self.most_logical_blocks {
                 let n = self.association(row);
                 return Err(format!("log block {row} serves {n} logical blocks"));
             }
-            if flash.written(block) != offset || flash.programmed(block) != offset {
+            let is_filled = flash.written(block) == offset && flash.programmed(block) == offset;
+            if !is_filled && !is_sealed {
                 return Err(format!("log block {row} is not written up to {offset}"));
             }
             free_pages += u64::from(self.pages - offset);

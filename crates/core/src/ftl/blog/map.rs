@@ -20,7 +20,7 @@ impl Blog {
 
     /// The index with the flag it would have now: what a swapped-in data block inherited from its time as a
     /// log block names it as one, but means itself.
-    fn without_inheritance(&self, b: u32, in_page: Ppn, index: Index) -> Index {
+    pub(super) fn without_inheritance(&self, b: u32, in_page: Ppn, index: Index) -> Index {
         let (block, offset) = self.space.geometry.split(in_page);
         let inherited = block == self.data[b as usize] && offset < self.inherited[b as usize];
         if !inherited || index == self.format.unwritten() {

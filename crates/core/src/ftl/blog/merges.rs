@@ -5,6 +5,7 @@ use super::sub_table::Index;
 use super::{Blog, Layout};
 use crate::address::{Lpn, Pbn, Ppn};
 use crate::flash::{Cause, Flash, Oob, Role};
+use crate::parts::scan::move_tag;
 
 impl Blog {
     /// Brings all live pages of `b` into its data block; no log block is erased. Returns the row whose log
@@ -56,7 +57,13 @@ impl Blog {
 
     /// The log block of `row` becomes the data block of `b`, the old data block the log block of `row`.
     fn swap<F: Flash>(&mut self, flash: &mut F, b: u32, row: u32) -> Result<(), F::Error> {
-        let Row { block, offset, .. } = self.logs.row(row);
+        let Row {
+            block,
+            offset,
+            is_sealed,
+            ..
+        } = self.logs.row(row);
+        self.is_closed[b as usize] = is_sealed;
         if self.layout == Layout::Mlc {
             self.inherited[b as usize] = offset;
             self.find_sub_tables(b, row);
@@ -97,6 +104,27 @@ impl Blog {
     /// Copies the live pages of `b` into a fresh data block, or leaves it without one if there are none.
     fn gather<F: Flash>(&mut self, flash: &mut F, b: u32) -> Result<(), F::Error> {
         let old = self.data[b as usize];
+        let copies = self.pack(flash, b, old)?;
+        self.logs.leave(b);
+        self.erase_data(flash, old)?;
+        self.pool.give(old);
+        self.counts.reduced += 1;
+        if self.in_space_gc {
+            self.counts.reduced_in_space_gc += 1;
+            self.merges.copies_full += u64::from(copies);
+        }
+        Ok(())
+    }
+
+    /// The copies of a merge, which leave nothing that counts in the block `emptied`. Returns their number.
+    pub(super) fn pack<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        b: u32,
+        emptied: Pbn,
+    ) -> Result<u32, F::Error> {
+        let is_live = |p: &u32| self.place[(b * self.pages() + p) as usize].is_some();
+        let end = (0..self.pages()).rev().find(is_live);
         let mut fresh = Pbn::NONE;
         let mut copies = 0;
         for group in 0..self.groups {
@@ -113,8 +141,12 @@ impl Blog {
                     fresh = self.pool.take();
                 }
                 let packed = self.layout == Layout::Mlc;
-                last = self.copy(flash, lpn, fresh, if packed { copies } else { p })?;
-                copies += 1;
+                let to = self
+                    .space
+                    .geometry
+                    .ppn(fresh, if packed { copies } else { p });
+                self.copy(flash, lpn, to, move_tag(end == Some(p), emptied))?;
+                (last, copies) = (to, copies + 1);
             }
             let at = self.directory_at(b, group);
             self.directory[at] = if self.layout == Layout::Mlc {
@@ -124,16 +156,9 @@ impl Blog {
             };
         }
         self.data[b as usize] = fresh;
+        self.is_closed[b as usize] = false;
         self.inherited[b as usize] = 0;
-        self.logs.leave(b);
-        self.erase_data(flash, old)?;
-        self.pool.give(old);
-        self.counts.reduced += 1;
-        if self.in_space_gc {
-            self.counts.reduced_in_space_gc += 1;
-            self.merges.copies_full += u64::from(copies);
-        }
-        Ok(())
+        Ok(copies)
     }
 
     /// Copies a page to its place in a fresh data block. Its sub-table has what was copied so far: that of
@@ -143,22 +168,26 @@ impl Blog {
         &mut self,
         flash: &mut F,
         lpn: Lpn,
-        fresh: Pbn,
-        offset: u32,
-    ) -> Result<Ppn, F::Error> {
+        to: Ppn,
+        tag: u32,
+    ) -> Result<(), F::Error> {
         if F::BEARS_DATA && self.layout == Layout::Mlc {
             let (_, p) = self.split(lpn);
             let (_, i) = self.by_entries.div_rem(p);
+            let (_, offset) = self.space.geometry.split(to);
             self.copied[i as usize] = Index::in_data(offset);
             let (format, table) = (self.format, &self.copied);
             flash.next_oob_bytes(|bytes| format.pack(table, bytes));
         }
+        let oob = Oob {
+            lpn: self.space.device_lpn(lpn),
+            role: Role::Data,
+            tag,
+        };
         let from = self.place[lpn.index()];
-        let to = self.space.geometry.ppn(fresh, offset);
-        let oob = Oob::new(self.space.device_lpn(lpn), Role::Data);
         flash.copy(from, to, oob, Cause::Gc, F::Token::default())?;
         self.place[lpn.index()] = to;
-        Ok(to)
+        Ok(())
     }
 
     fn erase_data<F: Flash>(&mut self, flash: &mut F, block: Pbn) -> Result<(), F::Error> {

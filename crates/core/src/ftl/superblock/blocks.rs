@@ -6,6 +6,7 @@
 //! D-blocks, the rest its U-blocks. Roles follow from the list by [`Superblocks::settle`].
 
 mod checks;
+mod recovery;
 
 use super::oob_tables::OobTables;
 use crate::address::{Divisor, Lpn, Pbn, Ppn};
@@ -73,18 +74,29 @@ impl Superblocks {
     /// blocks suffice.
     pub fn format<F: Flash>(space: &Space, size: u32, start: Start, flash: &mut F) -> Self {
         let geometry = &space.geometry;
-        let superblocks = Self::count(geometry, size) as usize;
         let logical = space.logical_blocks();
         let used = if start == Start::Full { logical } else { 0 };
         let first = geometry.pbn(space.first_die, 0).0;
         let blocks = geometry.blocks_per_die;
+        let mut made = Self::blank(space, size);
+        made.pool = Pool::new((first + used..first + blocks).map(Pbn), blocks);
+        if start == Start::Full {
+            made.fill(flash);
+        }
+        made
+    }
+
+    /// No superblock has a block yet; the erased blocks are not known.
+    pub fn blank(space: &Space, size: u32) -> Self {
+        let superblocks = Self::count(&space.geometry, size) as usize;
+        let blocks = space.geometry.blocks_per_die;
         let none = Super {
             open: Pbn::NONE,
             logs: 0,
             dead: 0,
             easy: false,
         };
-        let mut made = Self {
+        Self {
             size: Divisor::new(size),
             newest: vec![Ppn::NONE; space.logical_pages() as usize],
             blocks: vec![Block::default(); blocks as usize],
@@ -93,15 +105,11 @@ impl Superblocks {
             recent: Lists::new(superblocks, 1),
             easy: 0,
             logs_in_use: 0,
-            pool: Pool::new((first + used..first + blocks).map(Pbn), blocks),
+            pool: Pool::new(std::iter::empty(), blocks),
             tables: OobTables::new(space),
             merges: Merges::default(),
             space: space.clone(),
-        };
-        if start == Start::Full {
-            made.fill(flash);
         }
-        made
     }
 
     /// Superblocks of one die.
@@ -402,7 +410,7 @@ impl Superblocks {
             .min_by_key(|&b| self.blocks[self.index(b)].valid)
     }
 
-    /// Copies the newest version of a page to a given place.
+    /// Copies the newest version of a page to a given place; `tag` makes the copy's tag from the block of its source.
     ///
     /// # Errors
     /// Those of the flash.
@@ -412,11 +420,16 @@ impl Superblocks {
         s: u32,
         lpn: Lpn,
         to: Ppn,
+        tag: impl FnOnce(Pbn) -> u32,
     ) -> Result<(), F::Error> {
         let (l, o) = self.space.geometry.by_pages().div_rem(lpn.0);
         self.bear_tables(flash, l, o, to);
-        let oob = Oob::new(self.space.device_lpn(lpn), self.role(self.index_at(to)));
         let from = self.newest[lpn.index()];
+        let oob = Oob {
+            lpn: self.space.device_lpn(lpn),
+            role: self.role(self.index_at(to)),
+            tag: tag(self.space.geometry.block_of(from)),
+        };
         flash.copy(from, to, oob, Cause::Gc, F::Token::default())?;
         self.placed(s, lpn, l, o, to);
         Ok(())

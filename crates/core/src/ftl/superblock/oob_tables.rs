@@ -25,7 +25,8 @@
 use crate::address::{Divisor, Pbn, Ppn};
 use crate::flash::Flash;
 use crate::geometry::{Geometry, Space};
-use crate::parts::bits::BitWriter;
+use crate::parts::bits::{BitWriter, bits_at};
+use crate::parts::scan::SpareBytes;
 use crate::report::bits_for;
 
 /// Bytes of an OOB that the tables take.
@@ -198,9 +199,59 @@ impl OobTables {
     }
 }
 
-/// What the tests follow; the scheme itself keeps all places in memory.
-#[cfg(test)]
+/// What the OOBs say, followed after a power cut; otherwise the scheme keeps all places in memory.
 impl OobTables {
+    /// Groups of all logical blocks.
+    pub fn groups(&self) -> usize {
+        self.pte_at.len()
+    }
+
+    /// The group of page `o` of logical block `l`, among all.
+    pub fn group_of(&self, l: u32, o: u32) -> usize {
+        self.group_and_directory(l, o).0 as usize
+    }
+
+    /// Takes the tables of the pages that were programmed last, as far as they agree with where the pages of
+    /// logical block `l` are: a trimmed page that came back may be missing from them. `bytes` has the OOBs by group.
+    pub fn recover(&mut self, l: u32, newest: &[Ppn], sequence: &[u64], bytes: &SpareBytes) {
+        let live = |pages: std::ops::Range<u32>| pages.filter(|&o| newest[o as usize].is_some());
+        let youngest = |pages| live(pages).max_by_key(|&o| sequence[o as usize]);
+        let pages_per_block = self.geometry.pages_per_block;
+        let group_pages = self.by_group_pages.get();
+        let pages_of = |groups: std::ops::Range<u32>| {
+            groups.start * group_pages..(groups.end * group_pages).min(pages_per_block)
+        };
+        for group in 0..self.groups_per_block {
+            let pages = pages_of(group..group + 1);
+            let Some(o) = youngest(pages.clone()) else {
+                continue;
+            };
+            let agrees = |bytes: &[u8]| {
+                live(pages.clone()).all(|o| self.read_pte(bytes, o) == newest[o as usize])
+            };
+            let (of_group, at) = (self.group_of(l, o), newest[o as usize]);
+            if bytes.of(of_group, at).is_some_and(agrees) {
+                self.pte_at[of_group] = at;
+            }
+        }
+        for directory in 0..self.directories_per_block {
+            let groups = self.groups_of(directory);
+            let Some(o) = youngest(pages_of(groups.clone())) else {
+                continue;
+            };
+            let agrees = |bytes: &[u8]| {
+                groups.clone().all(|group| {
+                    let at = self.pte_at[(l * self.groups_per_block + group) as usize];
+                    at.is_none() || self.read_pmd(bytes, group * group_pages) == at
+                })
+            };
+            let at = newest[o as usize];
+            if bytes.of(self.group_of(l, o), at).is_some_and(agrees) {
+                self.pmd_at[(l * self.directories_per_block + directory) as usize] = at;
+            }
+        }
+    }
+
     /// What the OOB of a PMD says: the page whose OOB has the PTEs of page `o`.
     pub fn read_pmd(&self, bytes: &[u8], o: u32) -> Ppn {
         let group = self.by_group_pages.div(o);
@@ -215,11 +266,7 @@ impl OobTables {
     }
 
     fn entry(&self, bytes: &[u8], index: u32) -> Ppn {
-        match crate::parts::bits::bits_at(
-            bytes,
-            u64::from(index) * u64::from(self.width),
-            self.width,
-        ) {
+        match bits_at(bytes, u64::from(index) * u64::from(self.width), self.width) {
             0 => Ppn::NONE,
             page => Ppn(self.base + page as u32 - 1),
         }
