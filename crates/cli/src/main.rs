@@ -1,3 +1,5 @@
+//! The command `floatgate`.
+
 fn main() -> std::process::ExitCode {
     floatgate::Cli::new().run()
 }

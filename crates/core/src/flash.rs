@@ -108,6 +108,16 @@ pub trait Flash {
     /// Pages of a block programmed since its last erase (gaps not counted).
     fn programmed(&self, pbn: Pbn) -> u32;
 
+    /// Bytes of a page without its spare area.
+    fn page_bytes(&self) -> u32 {
+        4096
+    }
+
+    /// The sequence number that the next program will get; 0 where the flash bears no data.
+    fn next_sequence(&self) -> u64 {
+        0
+    }
+
     /// How often a block has been erased.
     fn erase_count(&self, pbn: Pbn) -> u32;
 
@@ -229,4 +239,16 @@ pub trait Flash {
     /// Makes the start state: the first `pages` pages of an erased block hold the logical pages that
     /// `lpn_of` names, without a count and without time.
     fn preload(&mut self, block: Pbn, pages: u32, role: Role, lpn_of: &mut dyn FnMut(u32) -> Lpn);
+
+    /// The same for mapping pages: `number_of` names each, `fill` writes its bytes if the flash bears data.
+    fn preload_map(
+        &mut self,
+        block: Pbn,
+        pages: u32,
+        number_of: &mut dyn FnMut(u32) -> Lpn,
+        fill: &mut dyn FnMut(u32, &mut [u8]),
+    ) {
+        let _ = fill;
+        self.preload(block, pages, Role::Map, number_of);
+    }
 }

@@ -23,6 +23,8 @@ pub mod ledger;
 pub mod options;
 pub mod parts;
 pub mod ram;
+#[cfg(test)]
+mod recorder;
 pub mod report;
 pub mod rng;
 pub mod striped;

@@ -114,6 +114,14 @@ impl Flash for RamFlash {
         self.ledger.erase_count(pbn)
     }
 
+    fn page_bytes(&self) -> u32 {
+        self.page_bytes as u32
+    }
+
+    fn next_sequence(&self) -> u64 {
+        self.sequence + 1
+    }
+
     fn host_read(&mut self, slot: Slot, from: Ppn, _after: ()) -> Result<(), Self::Error> {
         self.ledger.read(from, Cause::Host);
         let bytes = self.page(from).bytes.clone();
@@ -235,6 +243,22 @@ impl Flash for RamFlash {
             let at = self.ledger.geometry().ppn(block, page);
             let bytes = Self::initial_page(lpn, self.page_bytes);
             self.put(at, Oob::new(lpn, role), bytes);
+        }
+    }
+
+    fn preload_map(
+        &mut self,
+        block: Pbn,
+        pages: u32,
+        number_of: &mut dyn FnMut(u32) -> Lpn,
+        fill: &mut dyn FnMut(u32, &mut [u8]),
+    ) {
+        self.ledger.preload(block, pages);
+        for page in 0..pages {
+            let at = self.ledger.geometry().ppn(block, page);
+            let mut bytes = vec![0; self.page_bytes];
+            fill(page, &mut bytes);
+            self.put(at, Oob::new(number_of(page), Role::Map), bytes);
         }
     }
 }

@@ -335,6 +335,31 @@ impl Table {
         }
     }
 
+    /// A table in phase-change memory.
+    pub fn pcm(name: &'static str, entries: u64, bits_per_entry: u64) -> Self {
+        Self {
+            name,
+            entries,
+            bits_per_entry,
+            memory: Memory::Pcm,
+        }
+    }
+
+    /// A table in flash.
+    pub fn flash(name: &'static str, entries: u64, bits_per_entry: u64) -> Self {
+        Self {
+            name,
+            entries,
+            bits_per_entry,
+            memory: Memory::Flash,
+        }
+    }
+
+    /// Its size in bytes with entries of whole 32-bit words, as a chip of its own would hold it.
+    pub fn word_bytes(&self) -> u64 {
+        self.entries * self.bits_per_entry.div_ceil(32) * 4
+    }
+
     /// Its size in bits.
     pub fn bits(&self) -> u64 {
         self.entries * self.bits_per_entry

@@ -3,7 +3,7 @@
 
 use crate::address::Lpn;
 use crate::flash::Flash;
-use crate::ftl::{Ftl, Refusal, Run, Start};
+use crate::ftl::{Ftl, PartTimes, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::report::{Observation, SchemeCounters, Table, combine_all};
 
@@ -54,6 +54,10 @@ impl<S: Ftl> Ftl for Striped<S> {
     const SOURCE: &'static str = S::SOURCE;
     const USES_IDLE_TIME: bool = S::USES_IDLE_TIME;
     type Options = S::Options;
+
+    fn fit_to_part(options: &mut Self::Options, times: PartTimes) {
+        S::fit_to_part(options, times);
+    }
 
     fn ram_bytes(geometry: &Geometry, options: &Self::Options) -> u64 {
         S::ram_bytes(geometry, options)

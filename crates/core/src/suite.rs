@@ -152,6 +152,7 @@ pub struct Bench<S> {
     pub host: HostCounters,
     shadow: Vec<Option<Vec<u8>>>,
     version: u32,
+    last_arrival_ns: Option<u64>,
     /// Whether every request is followed by a check of the tables.
     pub audit_each: bool,
 }
@@ -182,6 +183,7 @@ impl<S: Ftl> Bench<S> {
             host,
             shadow,
             version: 0,
+            last_arrival_ns: None,
             audit_each: false,
         })
     }
@@ -245,7 +247,21 @@ impl<S: Ftl> Bench<S> {
         self.after_request()
     }
 
-    /// One request as the vectors write it: `W lpn n`, `R lpn n`, `T lpn n`; several separated by commas.
+    /// The next request arrives at that time: the scheme gets the idle time since the arrival before it, if
+    /// there was one, then hears of this one.
+    ///
+    /// # Errors
+    /// What the check after it found.
+    pub fn arrive(&mut self, at_ns: u64) -> Result<(), String> {
+        if let Some(last) = self.last_arrival_ns.replace(at_ns) {
+            let Ok(()) = self.ftl.idle(&mut self.flash, last, at_ns);
+        }
+        let Ok(()) = self.ftl.arrival(&mut self.flash, at_ns);
+        self.after_request()
+    }
+
+    /// One request as the vectors write it: `W lpn n`, `R lpn n`, `T lpn n`, each with the time of its arrival in
+    /// nanoseconds behind it if that matters; several separated by commas.
     ///
     /// # Panics
     /// On anything else, and on a failed check: this is for tests.
@@ -254,6 +270,10 @@ impl<S: Ftl> Bench<S> {
             let words: Vec<&str> = request.split_whitespace().collect();
             let number = |i: usize| words[i].parse().expect("a number");
             let (first, pages) = (number(1), number(2));
+            if let Some(word) = words.get(3) {
+                self.arrive(word.parse().expect("a time"))
+                    .unwrap_or_else(|error| panic!("{request}: {error}"));
+            }
             match words[0] {
                 "W" => self.write(first, pages),
                 "R" => self.read(first, pages),
@@ -357,7 +377,8 @@ pub fn run_checked<S: Ftl>(case: &Case, check_every: u32) -> Result<(), String> 
     let mut bench = Bench::<S>::new(case).map_err(|refusal| format!("refused: {refusal}"))?;
     let mut rng = SplitMix64::new(case.seed);
     let pages = case.logical_pages;
-    let mut sequential = 0;
+    let (mut sequential, mut now) = (0, 0);
+    let mut pauses = SplitMix64::new(!case.seed);
     for request in 0..case.requests {
         bench.audit_each = request % check_every == 0;
         let (first, n) = match rng.below(10) {
@@ -382,6 +403,12 @@ pub fn run_checked<S: Ftl>(case: &Case, check_every: u32) -> Result<(), String> 
             _ => (rng.below(u64::from((pages / 8).max(1))) as u32, 1),
         };
         let n = n.min(pages - first);
+        // Idle times of all lengths, most of them short; a second now and then, for schemes with timers.
+        let longest = 200_000_000 >> pauses.below(4);
+        now += if pauses.below(4) == 0 { 1_000_000_000 } else { pauses.below(longest) };
+        bench
+            .arrive(now)
+            .map_err(|error| format!("before request {request}: {error}"))?;
         let outcome = match rng.below(20) {
             0 | 1 => bench.trim(first, n),
             2..6 => bench.read(first, n),
@@ -390,6 +417,10 @@ pub fn run_checked<S: Ftl>(case: &Case, check_every: u32) -> Result<(), String> 
         outcome.map_err(|error| format!("request {request} ({first} +{n}): {error}"))?;
     }
     bench.audit()?;
+    bench.read_all()?;
+    let Ok(()) = bench.ftl.shutdown(&mut bench.flash);
+    bench.audit()?;
+    bench.write(0, 1)?;
     bench.read_all()?;
     bench.audit()
 }

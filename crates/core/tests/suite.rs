@@ -19,6 +19,11 @@ impl Visitor for Suite<'_> {
             case.options
                 .push(("log_blocks".into(), Value::Int(i64::from(4 * case.dies))));
         }
+        // A summary page needs a second page in its block.
+        if takes("summary_pages") && case.pages == 1 {
+            case.options
+                .push(("summary_pages".into(), Value::Bool(false)));
+        }
         run::<S>(&case).map_err(|error| format!("{}: {error}\n  replay: {case}", S::KEY))
     }
 }
@@ -104,14 +109,25 @@ fn goes_with(scheme: &SchemeInfo, key: &str, word: &str) -> Vec<(&'static str, &
 /// Numbers worth trying for options that take one; an option that is not here keeps its default.
 fn number_values(key: &str) -> Vec<&'static str> {
     match key {
-        "gc_low" => vec!["2", "4"],
+        "gc_low" => vec!["5", "6", "8"],
+        "cmt_entries" | "qmt_entries" => vec!["1", "2", "7"],
+        "cmt_bytes" | "qmt_bytes" => vec!["8", "100"],
+        "tp_entries" => vec!["3", "4"],
+        "flush_ns" => vec!["1", "2500000000"],
         "gc_d" => vec!["1", "5"],
-        "log_blocks" => vec!["4", "6"],
         "merge_per_write" => vec!["1", "3"],
-        "map_blocks" => vec!["2", "3"],
         "k" => vec!["1", "2", "64"],
         "sw_log_blocks" => vec!["1", "3"],
         "chunk_pages" => vec!["1", "3", "64"],
+        "log_blocks" => vec!["6", "8"],
+        "map_blocks" => vec!["2", "3"],
+        "sequential_threshold" => vec!["0", "1", "4"],
+        "sequential_log_blocks" => vec!["2"],
+        "partitions" => vec!["1", "2"],
+        "hot_updates" => vec!["1", "2"],
+        "hot_maximum_percent" => vec!["50", "100"],
+        "merge_cost_entries" => vec!["0", "1", "2"],
+        "idle_timeout_ns" => vec!["0", "1000000"],
         _ => vec![],
     }
 }

@@ -1,7 +1,8 @@
 //! Host page writes per second, as a ratio to a bare loop that does only the memory work that no page
 //! mapping can avoid. Both run in turn in one process, so the ratio holds on a noisy machine.
 //!
-//! `cargo bench` runs the small device; `cargo bench -- --gib 8` another size, `--rounds N` more rounds.
+//! `cargo bench` runs the small device; `cargo bench -- --gib 8` another size, `--rounds N` more rounds,
+//! `--only page` one scheme beside the bare loop.
 
 use std::time::Instant;
 
@@ -241,6 +242,10 @@ fn main() {
             &config(blocks, logical_blocks, 8, 8, &[("log_blocks", log)]),
         ),
     ];
+    if let Some(only) = args.iter().position(|a| a == "--only").and_then(|i| args.get(i + 1)) {
+        subjects.retain(|subject| subject.name().starts_with(only.as_str()) || subject.name() == "bare loop");
+    }
+    let writes = value("--writes", 1_000_000.0) as u64;
     // Three device writes bring page mapping to its steady state; the merges of FAST settle much sooner, and
     // cost two orders of magnitude more flash operations.
     let logical = u64::from(logical_blocks * PAGES_PER_BLOCK);
@@ -252,7 +257,7 @@ fn main() {
     let mut operations = vec![0.0; subjects.len()];
     for _ in 0..rounds {
         for (i, subject) in subjects.iter_mut().enumerate() {
-            let n = if subject.name().starts_with("fast") { 20_000 } else { 1_000_000 };
+            let n = if subject.name().starts_with("fast") { writes / 50 } else { writes };
             let start = Instant::now();
             let ops = subject.writes(n);
             rates[i].push(n as f64 / start.elapsed().as_secs_f64());
@@ -271,7 +276,8 @@ fn main() {
     };
     let bare_rates = rates[0].clone();
     // What the bare loop moves, in the same unit: with the write amplification of `page`.
-    let bare_ops = median(&bare_rates) * operations[1];
+    let amplified = operations.get(1).copied().unwrap_or(1.0);
+    let bare_ops = median(&bare_rates) * amplified;
     for (i, subject) in subjects.iter().enumerate() {
         let ratios: Vec<f64> = rates[i].iter().zip(&bare_rates).map(|(a, b)| a / b).collect();
         let rate = median(&rates[i]);

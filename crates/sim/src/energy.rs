@@ -79,7 +79,8 @@ pub fn energy(
     let program_ns = (counters.programs.sum() as f64 - copybacks) * each(OpKind::Program)
         + copybacks * cell(OpKind::Program);
     let erase_ns = counters.erases.sum() as f64 * each(OpKind::Erase);
-    let dram_bytes: u64 = tables.iter().filter(|t| t.memory == Memory::Dram).map(|t| t.bits().div_ceil(8)).sum();
+    // A chip of its own holds entries of whole words: HAT counts 4 bytes an entry.
+    let dram_bytes: u64 = tables.iter().filter(|t| t.memory == Memory::Dram).map(Table::word_bytes).sum();
     let chips = dram_bytes.div_ceil(DRAM_CHIP_BYTES) as f64;
     let mut energy = Energy {
         flash_read_uj: microjoules(ma, read_ns),
@@ -99,4 +100,65 @@ pub fn energy(
         + energy.dram_access_uj
         + energy.dram_refresh_uj;
     energy
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::part::part;
+    use floatgate_core::ProgramOrder;
+    use floatgate_core::report::ByCause;
+
+    fn device(mode: Mode) -> Device {
+        Device {
+            part: part("ssdsim").unwrap().clone(),
+            channels: 1,
+            dies: 1,
+            blocks: 16,
+            logical_pages: 512,
+            program_order: ProgramOrder::Ascending,
+            mode,
+            copyback: false,
+            pcm_read_ns: 115,
+            pcm_write_ns: 90_000,
+            energy_basis: EnergyBasis::default(),
+        }
+    }
+
+    fn of(counters: FlashCounters, fine: Fine, dram: u64, elapsed_ns: u64) -> Energy {
+        let tables = [Table::dram("map", 8 << 20, 23)];
+        energy(&device(Mode::Onfi), &counters, &fine, &tables, dram, elapsed_ns)
+    }
+
+    fn near(value: f64, expected: f64) {
+        assert!((value - expected).abs() < 1e-9 * expected.max(1.0), "{value}, expected {expected}");
+    }
+
+    /// HAT's check value for the erase, and the table of one operation each.
+    #[test]
+    fn single_operations() {
+        let host = |n| ByCause { host: n, ..ByCause::default() };
+        let zero = FlashCounters::default();
+        let none = Fine::default();
+        near(of(FlashCounters { erases: host(1), ..zero }, none, 0, 0).total_uj, 123.75);
+        near(of(FlashCounters { reads: host(1), ..zero }, none, 0, 0).flash_read_uj, 6.006);
+        near(of(FlashCounters { programs: host(1), ..zero }, none, 0, 0).flash_program_uj, 20.856);
+        near(of(FlashCounters { oob_reads: host(1), ..zero }, none, 0, 0).flash_read_uj, 1.782);
+        let copyback = FlashCounters { reads: host(1), programs: host(1), ..zero };
+        near(of(copyback, Fine { copybacks: 1, ..none }, 0, 0).total_uj, 18.15);
+        let pcm = of(FlashCounters { pcm_reads: 1, pcm_writes: 1, ..zero }, none, 0, 0);
+        near(pcm.pcm_read_uj, 0.003_036);
+        near(pcm.pcm_write_uj, 10.395);
+        near(of(zero, none, 1, 0).dram_access_uj, 0.027_225);
+        near(of(zero, none, 0, 1_000_000_000).dram_refresh_uj, 9900.0);
+        let mixed = FlashCounters { reads: host(2), programs: host(1), erases: host(1), ..zero };
+        near(of(mixed, none, 0, 0).total_uj, 156.618);
+    }
+
+    /// HAT's page read without command cycles: 20 us + 2112 bytes of 0.025 us = 72.8 us.
+    #[test]
+    fn page_read_of_the_paper() {
+        let machine = device(Mode::NoCmd).machine();
+        assert_eq!(machine.duration_ns(FlashOp::new(OpKind::Read, 0)), 72_800);
+    }
 }

@@ -47,6 +47,7 @@ pub struct SimFlash<C: Clock> {
     at_ns: u64,
     copyback: bool,
     planes: u32,
+    page_bytes: u32,
     short_read_data_ns: [u64; 2],
     partial: Partial,
     /// Reads of old content that the programs of partly written pages wait for.
@@ -70,6 +71,7 @@ impl<C: Clock> SimFlash<C> {
             at_ns: 0,
             copyback,
             planes: machine.planes,
+            page_bytes: machine.page_bytes,
             short_read_data_ns: [0; 2],
             partial: Partial::default(),
             old_content: [None; 2],
@@ -172,6 +174,10 @@ impl<C: Clock> Flash for SimFlash<C> {
 
     fn programmed(&self, pbn: Pbn) -> u32 {
         self.ledger.programmed(pbn)
+    }
+
+    fn page_bytes(&self) -> u32 {
+        self.page_bytes
     }
 
     fn erase_count(&self, pbn: Pbn) -> u32 {

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use floatgate_core::ftl::PartTimes;
 use floatgate_core::options::Options;
 use floatgate_core::report::{HostCounters, Observation, Table};
 use floatgate_core::{Ftl, Geometry, Refusal, Run, Space};
@@ -89,6 +90,9 @@ pub fn options_of<S: Ftl>(config: &RunConfig) -> Result<S::Options, Refusal> {
     for (key, value) in &config.options {
         options.set(key, value).map_err(|e| Refusal { key: Some(e.key), message: e.message })?;
     }
+    let part = &config.device.part;
+    let times = PartTimes { t_r_ns: part.t_r_ns, t_prog_ns: part.t_prog_ns, t_bers_ns: part.t_bers_ns };
+    S::fit_to_part(&mut options, times);
     Ok(options)
 }
 

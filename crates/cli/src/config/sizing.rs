@@ -11,6 +11,7 @@ use floatgate_trace::{Op, Request};
 use super::Settings;
 use super::resolve::Plan;
 use crate::errors::{Outcome, Problem};
+use crate::memory;
 
 /// Above this many pages the other schemes are not tried out only to find the common size.
 const TRIAL_PAGES_MAX: u64 = 16 << 20;
@@ -89,6 +90,8 @@ pub fn size(plan: &mut Plan, settings: &Settings, extent: &Extent, schemes: &[Sc
         let least = share.max(1);
         plan.device.blocks = clip(data + least);
         let all: Vec<&Scheme> = if plan.device.logical_pages <= TRIAL_PAGES_MAX { schemes.iter().collect() } else { named.to_vec() };
+        let need = all.iter().filter_map(|scheme| scheme.memory_bytes(&plan.run_of(scheme, settings)).ok()).max();
+        memory::check(need.unwrap_or(0), memory::available(), "the device")?;
         grow(plan, settings, &all, data, least);
     }
     Ok(())

@@ -29,7 +29,7 @@ use std::collections::VecDeque;
 
 use crate::address::{Lpn, Pbn, Ppn};
 use crate::flash::{Cause, Flash, Oob, Role, Slot};
-use crate::ftl::{Ftl, Refusal, Run, Start};
+use crate::ftl::{Ftl, PartTimes, Refusal, Run, Start};
 use crate::geometry::{Geometry, PAGES_PER_BLOCK_MAX, Space};
 use crate::parts::pool::Pool;
 use crate::report::{Combine, Merges, Observation, SchemeCounters, Table};
@@ -520,6 +520,11 @@ impl Ftl for Gftl {
     const SUMMARY: &'static str = "block mapping with a write buffer, cleaned in bounded steps";
     const SOURCE: &'static str = "Choudhuri, Givargis, CODES+ISSS 2008";
     type Options = GftlOptions;
+
+    fn fit_to_part(options: &mut GftlOptions, times: PartTimes) {
+        let default = default_chunk_pages(times.t_r_ns, times.t_prog_ns, times.t_bers_ns);
+        options.chunk_pages.get_or_insert(default);
+    }
 
     fn ram_bytes(geometry: &Geometry, _options: &GftlOptions) -> u64 {
         4 * u64::from(geometry.logical_pages)

@@ -11,11 +11,14 @@ use crate::report::{Observation, SchemeCounters, Table, bits_for};
 
 pub mod bast;
 pub mod block;
+pub mod dftl;
 pub mod fast;
 pub mod faster;
 pub mod fmax;
 pub mod gftl;
 pub mod kast;
+pub mod hat;
+pub mod last_plus_plus;
 pub mod page;
 
 /// Why a configuration cannot run; raised before anything is simulated or written.
@@ -116,6 +119,17 @@ impl Run {
     }
 }
 
+/// Times of the flash part below a scheme, for options whose default follows from them.
+#[derive(Clone, Copy, Debug)]
+pub struct PartTimes {
+    /// Cell time of a page read.
+    pub t_r_ns: u64,
+    /// Cell time of a page program.
+    pub t_prog_ns: u64,
+    /// Cell time of a block erase.
+    pub t_bers_ns: u64,
+}
+
 /// A flash translation layer.
 ///
 /// A scheme decides what happens, in which order, and what waits for what; never how long it takes. Its
@@ -137,6 +151,11 @@ pub trait Ftl: Sized + Send + 'static {
     const USES_IDLE_TIME: bool = false;
     /// Its options.
     type Options: Options;
+
+    /// Gives options that nobody has set the default that follows from the part.
+    fn fit_to_part(options: &mut Self::Options, times: PartTimes) {
+        let _ = (options, times);
+    }
 
     /// Bytes of this program's memory that a device of that shape needs for the scheme's tables.
     fn ram_bytes(geometry: &Geometry, options: &Self::Options) -> u64;
@@ -247,6 +266,34 @@ pub(crate) fn log_budget(
     Ok(share)
 }
 
+/// Entries of a map cache of `bytes`, 8 bytes each, unless their number is given. No device has more pages.
+pub(crate) fn cache_entries(bytes: u64, entries: Option<u64>) -> u64 {
+    entries.unwrap_or(bytes / 8).min(u64::from(u32::MAX))
+}
+
+/// Checks that a map cache holds an entry.
+///
+/// # Errors
+/// If it does not.
+pub(crate) fn check_cache(
+    bytes_key: &str,
+    bytes: u64,
+    entries_key: &str,
+    entries: Option<u64>,
+) -> Result<(), Refusal> {
+    if cache_entries(bytes, entries) > 0 {
+        return Ok(());
+    }
+    let (key, text) = match entries {
+        Some(_) => (entries_key, format!("{entries_key} = 0: at least 1 entry")),
+        None => (
+            bytes_key,
+            format!("{bytes_key} = {bytes}: at least 8, the bytes of one entry"),
+        ),
+    };
+    Err(Refusal::new(key, text))
+}
+
 /// The tables of BAST and its kin: a block map, and for each log page its LPN and a 32-bit link (LAST++
 /// Table II's 2.09 MB for 256 GB and 1,024 log blocks).
 pub(crate) fn hybrid_tables(geometry: &Geometry, log_blocks: u32) -> Vec<Table> {
@@ -328,6 +375,8 @@ macro_rules! registry {
 
 registry! {
     page::Page,
+    dftl::Dftl,
+    hat::Hat,
     crate::Striped<block::Block>,
     crate::Striped<bast::Bast>,
     crate::Striped<fmax::Fmax>,
@@ -335,4 +384,5 @@ registry! {
     crate::Striped<faster::Faster>,
     crate::Striped<kast::Kast>,
     crate::Striped<gftl::Gftl>,
+    last_plus_plus::LastPlusPlus,
 }

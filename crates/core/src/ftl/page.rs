@@ -20,16 +20,29 @@
 //! without an invalid page are never taken, whatever the policy: moving them gains nothing. Age counts
 //! programs, not time.
 
+use crate::address::{Lpn, Ppn};
 use crate::flash::Flash;
 use crate::ftl::{Ftl, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
-use crate::parts::page_store::{PageOptions, PageStore};
-use crate::report::{SchemeCounters, Table, bits_for};
+use crate::parts::page_store::{Moves, PageOptions, PageStore};
+use crate::report::{Combine, Observation, SchemeCounters, Table, bits_for};
 
 /// Ideal page mapping on all dies.
 #[derive(Debug)]
 pub struct Page {
     store: PageStore,
+    /// Entries of the table touched: one a host page, one a page moved.
+    accesses: Accesses,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Accesses(u64);
+
+impl<F: Flash> Moves<F> for Accesses {
+    #[inline(always)]
+    fn moved(&mut self, _flash: &mut F, _lpn: Lpn, _to: Ppn, _done: F::Token) {
+        self.0 += 1;
+    }
 }
 
 impl Ftl for Page {
@@ -56,20 +69,23 @@ impl Ftl for Page {
     ) -> Result<Self, Refusal> {
         Ok(Self {
             store: PageStore::format(space, options, start, flash)?,
+            accesses: Accesses::default(),
         })
     }
 
     #[inline]
     fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        self.accesses.0 += u64::from(run.pages);
         for (lpn, slot) in run.iter() {
             self.store
-                .write(flash, slot, lpn, F::Token::default(), &mut ())?;
+                .write(flash, slot, lpn, F::Token::default(), &mut self.accesses)?;
         }
         Ok(())
     }
 
     #[inline]
     fn read<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        self.accesses.0 += u64::from(run.pages);
         for (lpn, slot) in run.iter() {
             let at = self.store.place(lpn);
             if at.is_none() {
@@ -82,6 +98,7 @@ impl Ftl for Page {
     }
 
     fn trim<F: Flash>(&mut self, _flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        self.accesses.0 += u64::from(run.pages);
         run.iter().for_each(|(lpn, _)| {
             self.store.trim(lpn);
         });
@@ -89,12 +106,43 @@ impl Ftl for Page {
     }
 
     fn counters(&self) -> SchemeCounters {
-        SchemeCounters::default()
+        let mut counters = SchemeCounters::default();
+        counters.stat("dram_accesses", self.accesses.0 as f64, Combine::Sum);
+        counters
     }
 
-    fn reset_counters(&mut self) {}
+    fn reset_counters(&mut self) {
+        self.accesses = Accesses::default();
+    }
+
+    fn observe(&self, seen: &mut Observation) {
+        seen.sum("erased_blocks", self.store.erased_blocks().into());
+    }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
         self.store.audit(flash)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suite::{Bench, Case};
+
+    #[test]
+    fn the_table_is_touched_once_a_page_translated_or_moved() {
+        let mut bench = Bench::<Page>::new(&Case::small(1, 5, 4, 2)).unwrap();
+        bench.play(
+            "W 0 2, W 4 2, W 0 1, W 1 1, W 6 1, R 4 1, W 0 1, T 7 1, R 7 1, W 2 1, W 5 1, W 0 4",
+        );
+        assert_eq!(bench.counters().programs.gc, 2);
+        let accesses = |bench: &Bench<Page>| {
+            let stats = bench.scheme().stats;
+            let found = stats.iter().find(|stat| stat.name == "dram_accesses");
+            found.expect("page keeps its table in DRAM").value
+        };
+        assert_eq!(accesses(&bench), (14 + 2 + 1 + 2) as f64);
+        bench.ftl.reset_counters();
+        assert_eq!(accesses(&bench), 0.0);
     }
 }

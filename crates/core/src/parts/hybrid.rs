@@ -15,7 +15,7 @@ use crate::flash::{Cause, Flash, Oob, Role, Slot};
 use crate::ftl::{Refusal, Start};
 use crate::geometry::{Geometry, ProgramOrder, Space};
 use crate::parts::lists::Lists;
-use crate::parts::map_area::MapArea;
+use crate::parts::map_area::{MapArea, Work};
 use crate::parts::pool::Pool;
 use crate::report::Merges;
 
@@ -36,6 +36,15 @@ impl Log {
     pub fn index(self) -> usize {
         self.0 as usize
     }
+}
+
+/// A page of a log block: where the newest version of a logical page may lie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LogPage {
+    /// The log block.
+    pub log: Log,
+    /// Position in it.
+    pub position: u32,
 }
 
 /// Why a page of a log block stopped being valid.
@@ -60,6 +69,12 @@ pub trait Watch {
     #[inline(always)]
     fn lost(&mut self, log: Log, l: u32, why: Loss) {
         let _ = (log, l, why);
+    }
+    /// The newest version of local page `lpn` of logical block `l` has moved; `None` stands for a data block or
+    /// nowhere. Comes after `lost` and `gained` of the same move.
+    #[inline(always)]
+    fn moved(&mut self, lpn: Lpn, l: u32, from: Option<LogPage>, to: Option<LogPage>) {
+        let _ = (lpn, l, from, to);
     }
     /// `log` has been erased or has become a data block.
     #[inline(always)]
@@ -152,6 +167,20 @@ pub struct Hybrid<W = ()> {
     seen: Vec<u32>,
     merge_no: u32,
     logs_in_use: u32,
+    /// Blocks lent out of the pools.
+    lent: u32,
+}
+
+impl HybridPlan {
+    /// What the blocks of a die are for, as [`Space::need_blocks`] takes it.
+    pub fn needs(&self, space: &Space) -> [(&'static str, u32); 4] {
+        [
+            ("data blocks", space.geometry.logical_blocks_per_die()),
+            ("log blocks", self.log_blocks),
+            ("merge reserve", self.reserve),
+            ("map blocks", self.map_blocks),
+        ]
+    }
 }
 
 impl<W: Watch> Hybrid<W> {
@@ -182,12 +211,7 @@ impl<W: Watch> Hybrid<W> {
     ) -> Result<Self, Refusal> {
         let geometry = &space.geometry;
         let per_die = geometry.logical_blocks_per_die();
-        space.need_blocks(&[
-            ("data blocks", per_die),
-            ("log blocks", plan.log_blocks),
-            ("merge reserve", plan.reserve),
-            ("map blocks", plan.map_blocks),
-        ])?;
+        space.need_blocks(&plan.needs(space))?;
         let logical_blocks = space.logical_blocks();
         let slots = plan.log_slots * space.dies;
         let mut hybrid = Self {
@@ -208,6 +232,7 @@ impl<W: Watch> Hybrid<W> {
             seen: vec![0; logical_blocks as usize],
             merge_no: 0,
             logs_in_use: 0,
+            lent: 0,
             space: space.clone(),
         };
         hybrid.free_slots = vec![0; (slots as usize).div_ceil(64)];
@@ -289,6 +314,23 @@ impl<W: Watch> Hybrid<W> {
         self.log_at(at).some()
     }
 
+    /// The page of a log block that a physical page is, if it is one.
+    #[inline(always)]
+    fn log_page_at(&self, at: Ppn) -> Option<LogPage> {
+        if at.is_none() {
+            return None;
+        }
+        let (block, position) = self.space.geometry.split(at);
+        let log = self.log_of[self.in_space(block)].some()?;
+        Some(LogPage { log, position })
+    }
+
+    /// Where in the log blocks the newest version of a page lies, if it lies there.
+    #[inline(always)]
+    pub fn newest_log_page(&self, lpn: Lpn) -> Option<LogPage> {
+        self.log_page_at(self.newest[lpn.index()])
+    }
+
     #[inline(always)]
     fn log_at(&self, at: Ppn) -> Log {
         self.log_of[self.in_space(self.space.geometry.block_of(at))]
@@ -348,6 +390,12 @@ impl<W: Watch> Hybrid<W> {
         self.logs[log.index()].valid
     }
 
+    /// Host pages programmed in a log block.
+    #[inline(always)]
+    pub fn host_pages(&self, log: Log) -> u32 {
+        self.logs[log.index()].host_pages
+    }
+
     /// Whether every page ever programmed in `log` since its erase is page `i` of `l` at position `i`.
     pub fn is_aligned(&self, log: Log, l: u32) -> bool {
         let aligned = self.logs[log.index()].aligned_to;
@@ -382,6 +430,31 @@ impl<W: Watch> Hybrid<W> {
     /// Erased blocks of a die of the space.
     pub fn free_blocks(&self, die: u32) -> u32 {
         self.pools[die as usize].len()
+    }
+
+    /// Takes an erased block of a die for something that is neither data nor log, until it is given back.
+    pub fn lend_block(&mut self, die: u32) -> Pbn {
+        self.lent += 1;
+        self.pools[die as usize].take()
+    }
+
+    /// Takes back a block that was lent and has been erased.
+    pub fn take_back(&mut self, block: Pbn) {
+        self.lent -= 1;
+        let die = self.die_of_block(block);
+        self.pools[die as usize].give(block);
+    }
+
+    /// Operations of all merges and of the map areas so far.
+    pub fn work(&self) -> Work {
+        let m = &self.merges;
+        let copies = m.copies_partial + m.copies_full;
+        let merges = Work {
+            reads: copies,
+            programs: copies,
+            erases: m.erases_switch + m.erases_partial + m.erases_full + m.erases_dead,
+        };
+        self.maps.iter().fold(merges, |sum, map| sum.and(&map.work))
     }
 
     #[inline(always)]
@@ -604,20 +677,17 @@ impl<W: Watch> Hybrid<W> {
     fn move_newest(&mut self, lpn: Lpn, to: Ppn, why: Loss) {
         let (l, _) = self.split(lpn);
         let from = std::mem::replace(&mut self.newest[lpn.index()], to);
-        if from.is_some() {
-            let log = self.log_at(from);
-            if log != Log::NONE {
-                self.logs[log.index()].valid -= 1;
-                self.watch.lost(log, l, why);
-            }
+        let left = self.log_page_at(from);
+        if let Some(LogPage { log, .. }) = left {
+            self.logs[log.index()].valid -= 1;
+            self.watch.lost(log, l, why);
         }
-        if to.is_some() {
-            let log = self.log_at(to);
-            if log != Log::NONE {
-                self.logs[log.index()].valid += 1;
-                self.watch.gained(log, l);
-            }
+        let entered = self.log_page_at(to);
+        if let Some(LogPage { log, .. }) = entered {
+            self.logs[log.index()].valid += 1;
+            self.watch.gained(log, l);
         }
+        self.watch.moved(lpn, l, left, entered);
     }
 
     // ---- merges -----------------------------------------------------------------------------------
@@ -957,10 +1027,10 @@ impl<W: Watch> Hybrid<W> {
         let free: u32 = self.pools.iter().map(Pool::len).sum();
         let usable = self.pools.len() as u32 * geometry.blocks_per_die
             - self.maps.len() as u32 * self.map_blocks_per_die();
-        if data + free + self.logs_in_use != usable {
+        if data + free + self.logs_in_use + self.lent != usable {
             return Err(format!(
-                "{data} data + {} log + {free} free blocks are not {usable}",
-                self.logs_in_use
+                "{data} data + {} log + {free} free + {} lent blocks are not {usable}",
+                self.logs_in_use, self.lent
             ));
         }
         if self.logs_in_use > log_budget {

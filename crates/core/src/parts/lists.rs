@@ -136,6 +136,12 @@ impl Lists {
         (list != NONE).then_some(list as usize)
     }
 
+    /// Whether there are things at all.
+    #[inline(always)]
+    pub fn has_things(&self) -> bool {
+        !self.links.is_empty()
+    }
+
     /// Number of things in a list.
     #[inline(always)]
     pub fn len(&self, list: usize) -> u32 {

@@ -8,6 +8,39 @@ use crate::flash::{Cause, Flash, Oob, Role};
 use crate::ftl::Refusal;
 use crate::geometry::Space;
 
+/// Numbers of operations.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Work {
+    /// Page reads.
+    pub reads: u64,
+    /// Page programs.
+    pub programs: u64,
+    /// Block erases.
+    pub erases: u64,
+}
+
+impl Work {
+    /// Both together.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        Self {
+            reads: self.reads + other.reads,
+            programs: self.programs + other.programs,
+            erases: self.erases + other.erases,
+        }
+    }
+
+    /// What has been done since `before`.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            reads: self.reads - before.reads,
+            programs: self.programs - before.programs,
+            erases: self.erases - before.erases,
+        }
+    }
+}
+
 /// The ring of map blocks of one die.
 #[derive(Clone, Debug)]
 pub struct MapArea {
@@ -23,6 +56,8 @@ pub struct MapArea {
     used: u32,
     full: VecDeque<Pbn>,
     erased: VecDeque<Pbn>,
+    /// Operations so far.
+    pub work: Work,
 }
 
 impl MapArea {
@@ -52,6 +87,7 @@ impl MapArea {
             used: 0,
             full: VecDeque::with_capacity(map_blocks as usize),
             erased: (1..map_blocks).map(|i| Pbn(base.0 + i)).collect(),
+            work: Work::default(),
         };
         for page in 0..pages {
             if area.used == pages_per_block {
@@ -160,6 +196,7 @@ impl MapArea {
             }
         };
         let to = self.next(flash);
+        self.work.programs += 1;
         flash.program_map(
             to,
             Oob::new(Lpn(page), Role::Map),
@@ -179,6 +216,8 @@ impl MapArea {
                 self.page_at[((victim.0 - self.base.0) * self.pages_per_block + position) as usize];
             if page != u32::MAX && self.place[page as usize] == from {
                 let to = self.next(flash);
+                self.work.reads += 1;
+                self.work.programs += 1;
                 flash.copy(
                     from,
                     to,
@@ -190,6 +229,7 @@ impl MapArea {
             }
         }
         flash.erase(victim, Cause::Map, F::Token::default())?;
+        self.work.erases += 1;
         let first = ((victim.0 - self.base.0) * self.pages_per_block) as usize;
         self.page_at[first..first + self.pages_per_block as usize].fill(u32::MAX);
         self.erased.push_back(victim);

@@ -47,30 +47,65 @@ options! {
     }
 }
 
-/// What a scheme hears about pages that a collection moved.
+/// What a scheme hears of collections, and where it has a say in them.
 pub trait Moves<F: Flash> {
     /// `lpn` has been programmed at its new place; `done` is when.
-    fn moved(&mut self, flash: &mut F, lpn: Lpn, to: Ppn, done: F::Token);
+    fn moved(&mut self, flash: &mut F, lpn: Lpn, to: Ppn, done: F::Token) {
+        let _ = (flash, lpn, to, done);
+    }
+
+    /// The block to collect on a die; the policy's choice unless the scheme knows better.
+    fn choose(&mut self, store: &mut PageStore, die: u32) -> Pbn {
+        store.choose(die)
+    }
+
+    /// Collects a block with mapping pages (only schemes that have such blocks).
+    ///
+    /// # Errors
+    /// Those of the flash.
+    fn collect_map(
+        &mut self,
+        flash: &mut F,
+        store: &mut PageStore,
+        victim: Pbn,
+    ) -> Result<(), F::Error> {
+        let _ = (flash, store, victim);
+        Ok(())
+    }
+
+    /// All valid pages of a data block have moved; it is erased next.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    fn before_erase(&mut self, flash: &mut F, store: &mut PageStore) -> Result<(), F::Error> {
+        let _ = (flash, store);
+        Ok(())
+    }
 }
 
-impl<F: Flash> Moves<F> for () {
-    #[inline(always)]
-    fn moved(&mut self, _flash: &mut F, _lpn: Lpn, _to: Ppn, _done: F::Token) {}
-}
+impl<F: Flash> Moves<F> for () {}
 
 /// An append point: the next page to program, and the end of its block. Full or missing when equal.
 #[derive(Clone, Copy, Debug)]
-struct Append {
+pub(crate) struct Append {
     next: u32,
     end: u32,
 }
 
 impl Append {
-    const NONE: Self = Self { next: 0, end: 0 };
+    pub(crate) const NONE: Self = Self { next: 0, end: 0 };
 
     #[inline(always)]
-    fn has_room(self) -> bool {
+    pub(crate) fn has_room(self) -> bool {
         self.next != self.end
+    }
+
+    /// The next page, and whether it is the block's last.
+    #[inline(always)]
+    pub(crate) fn take(&mut self) -> (Ppn, bool) {
+        let to = Ppn(self.next);
+        self.next += 1;
+        (to, !self.has_room())
     }
 }
 
@@ -97,6 +132,9 @@ pub struct PageStore {
     /// Programs so far.
     clock: u64,
     next_die: u32,
+    /// Blocks of a die that hold no data by the reserve: what round robin leaves free.
+    reserved: u32,
+    has_map_blocks: bool,
 }
 
 impl PageStore {
@@ -118,7 +156,6 @@ impl PageStore {
         start: Start,
         flash: &mut F,
     ) -> Result<Self, Refusal> {
-        let geometry = &space.geometry;
         if options.gc_low < 2 {
             let text = format!(
                 "gc_low = {}: at least 2 erased blocks a die",
@@ -126,12 +163,28 @@ impl PageStore {
             );
             return Err(Refusal::new("gc_low", text));
         }
+        Self::format_with_map_blocks(space, options, 0, start, flash)
+    }
+
+    /// The same on dies each of which also needs so many blocks for mapping pages.
+    ///
+    /// # Errors
+    /// A refusal if the spare blocks do not suffice.
+    pub fn format_with_map_blocks<F: Flash>(
+        space: &Space,
+        options: &PageOptions,
+        map_blocks: u32,
+        start: Start,
+        flash: &mut F,
+    ) -> Result<Self, Refusal> {
+        let geometry = &space.geometry;
         if options.gc_d == 0 {
             return Err(Refusal::new("gc_d", "gc_d = 0: at least 1 draw".into()));
         }
         let per_die = geometry.logical_blocks_per_die();
         space.need_blocks(&[
             ("data blocks", per_die),
+            ("map blocks", map_blocks),
             ("blocks for gc_low", options.gc_low),
             ("open block", 1),
         ])?;
@@ -147,13 +200,20 @@ impl PageStore {
                 valid: 0,
             }
         });
+        let victims = Victims::new(geometry, options.gc_policy, options.gc_d, options.gc_seed);
         let mut store = Self {
             map: vec![Ppn::NONE; geometry.logical_pages as usize],
             page_at: vec![Lpn::NONE; geometry.pages() as usize],
-            victims: Victims::new(geometry, options.gc_policy, options.gc_d, options.gc_seed),
+            victims: if map_blocks > 0 {
+                victims.with_second_role()
+            } else {
+                victims
+            },
             dies: dies.collect(),
             clock: 0,
             next_die: 0,
+            reserved: options.gc_low + 1 + map_blocks,
+            has_map_blocks: map_blocks > 0,
             options: options.clone(),
             geometry: geometry.clone(),
         };
@@ -191,7 +251,28 @@ impl PageStore {
         self.map[lpn.index()]
     }
 
-    /// Writes a page: room on its die, program, then the old copy becomes invalid.
+    /// The shape of the device.
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// Erased blocks of a die.
+    pub fn erased(&self, die: u32) -> u32 {
+        self.dies[die as usize].pool.len()
+    }
+
+    /// The erased blocks of a die, the next one taken first.
+    pub fn erased_list(&self, die: u32) -> impl Iterator<Item = Pbn> + '_ {
+        self.dies[die as usize].pool.iter()
+    }
+
+    /// Erased blocks of all dies.
+    pub fn erased_blocks(&self) -> u32 {
+        self.dies.iter().map(|die| die.pool.len()).sum()
+    }
+
+    /// Writes a page: room on its die, program, then the old copy becomes invalid. Returns when it is
+    /// programmed.
     ///
     /// # Errors
     /// Those of the flash.
@@ -203,18 +284,15 @@ impl PageStore {
         lpn: Lpn,
         after: F::Token,
         moves: &mut impl Moves<F>,
-    ) -> Result<Ppn, F::Error> {
+    ) -> Result<F::Token, F::Error> {
         let die = self.die_for(lpn);
         if !self.dies[die as usize].host.has_room() {
             self.make_room(flash, die, moves)?;
         }
-        let append = &mut self.dies[die as usize].host;
-        let to = Ppn(append.next);
-        append.next += 1;
-        let full = !append.has_room();
-        flash.host_program(slot, to, Oob::new(lpn, Role::Data), after)?;
+        let (to, full) = self.dies[die as usize].host.take();
+        let done = flash.host_program(slot, to, Oob::new(lpn, Role::Data), after)?;
         self.now_at(lpn, to, die, full);
-        Ok(to)
+        Ok(done)
     }
 
     /// Drops a page. Returns where it was.
@@ -261,8 +339,7 @@ impl PageStore {
         }
         // Without the limit an unlucky pattern can move all pages to one die.
         let dies = self.geometry.dies;
-        let limit = (self.geometry.blocks_per_die - self.options.gc_low - 1)
-            * self.geometry.pages_per_block;
+        let limit = (self.geometry.blocks_per_die - self.reserved) * self.geometry.pages_per_block;
         let old = self.map[lpn.index()];
         let home = old
             .is_some()
@@ -310,10 +387,10 @@ impl PageStore {
         die: u32,
         moves: &mut impl Moves<F>,
     ) -> Result<(), F::Error> {
-        let victim = self
-            .victims
-            .choose(die, self.clock)
-            .expect("the reserve leaves a block with an invalid page");
+        let victim = moves.choose(self, die);
+        if self.has_map_blocks && self.victims.is_second(victim) {
+            return moves.collect_map(flash, self, victim);
+        }
         let first = self.geometry.first_page(victim).0;
         let mut left = self.victims.valid(victim);
         let mut from = first;
@@ -325,10 +402,17 @@ impl PageStore {
             }
             from += 1;
         }
+        moves.before_erase(flash, self)?;
         flash.erase(victim, Cause::Gc, F::Token::default())?;
-        self.victims.erased(victim);
-        self.dies[die as usize].pool.give(victim);
+        self.reclaimed(victim);
         Ok(())
+    }
+
+    /// The block to collect on a die by the policy.
+    pub fn choose(&mut self, die: u32) -> Pbn {
+        self.victims
+            .choose(die, self.clock)
+            .expect("the reserve leaves a block with an invalid page")
     }
 
     #[inline]
@@ -355,9 +439,7 @@ impl PageStore {
         }
         let here = &mut self.dies[die as usize];
         let point = if shared { &mut here.host } else { &mut here.gc };
-        let to = Ppn(point.next);
-        point.next += 1;
-        let full = !point.has_room();
+        let (to, full) = point.take();
         let done = flash.copy(
             from,
             to,
@@ -375,6 +457,18 @@ impl PageStore {
     /// # Errors
     /// What does not agree.
     pub fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
+        self.audit_with_map(flash, std::iter::empty())
+    }
+
+    /// The same beside mapping pages at those places.
+    ///
+    /// # Errors
+    /// What does not agree.
+    pub fn audit_with_map<F: Flash>(
+        &self,
+        flash: &F,
+        map_pages: impl Iterator<Item = Ppn>,
+    ) -> Result<u64, String> {
         let mut valid = vec![0; self.geometry.blocks() as usize];
         let mut live = 0;
         for (lpn, &at) in self.map.iter().enumerate().filter(|(_, at)| at.is_some()) {
@@ -384,7 +478,9 @@ impl PageStore {
             valid[self.geometry.block_of(at).index()] += 1;
             live += 1;
         }
-        self.victims.audit(&valid)?;
+        let mut valid_with_map = valid.clone();
+        map_pages.for_each(|at| valid_with_map[self.geometry.block_of(at).index()] += 1);
+        self.victims.audit(&valid_with_map)?;
         for (i, die) in self.dies.iter().enumerate() {
             let first = self.geometry.pbn(i as u32, 0).index();
             let sum: u32 = valid[first..first + self.geometry.blocks_per_die as usize]
@@ -398,5 +494,69 @@ impl PageStore {
             }
         }
         Ok(live)
+    }
+}
+
+/// Blocks with mapping pages among the data blocks, for schemes that keep their map on flash.
+impl PageStore {
+    /// Takes an erased block for mapping pages.
+    pub(crate) fn open_map(&mut self, die: u32) -> Append {
+        let append = self.open(die);
+        self.victims
+            .set_second(self.geometry.block_of(Ppn(append.next)));
+        append
+    }
+
+    /// A mapping page was programmed at `to`, the last place of its block if `full`.
+    pub fn map_programmed(&mut self, page: Lpn, to: Ppn, full: bool) {
+        self.clock += 1;
+        let block = self.geometry.block_of(to);
+        self.victims.gained(block, self.clock);
+        if full {
+            self.victims.filled(block);
+        }
+        self.page_at[to.index()] = page;
+    }
+
+    /// The copy of a mapping page at that place is out of date.
+    pub fn map_dropped(&mut self, old: Ppn) {
+        self.victims.lost(self.geometry.block_of(old), self.clock);
+    }
+
+    /// The map block of a die with the fewest valid pages, for which its last erased blocks are kept.
+    ///
+    /// # Panics
+    /// If none has an invalid page: the reserve forbids it.
+    pub fn map_victim(&self, die: u32) -> Pbn {
+        self.victims
+            .choose_second(die)
+            .expect("the reserve leaves a map block with an invalid page")
+    }
+
+    /// Whether a block holds mapping pages.
+    pub fn is_map(&self, block: Pbn) -> bool {
+        self.has_map_blocks && self.victims.is_second(block)
+    }
+
+    /// Blocks of a die that hold mapping pages.
+    pub fn map_blocks(&self, die: u32) -> u32 {
+        self.victims.second_blocks(die)
+    }
+
+    /// Valid pages of a block.
+    pub fn valid(&self, block: Pbn) -> u32 {
+        self.victims.valid(block)
+    }
+
+    /// The page, logical or mapping, that was programmed at a place.
+    pub fn page_at(&self, at: Ppn) -> Lpn {
+        self.page_at[at.index()]
+    }
+
+    /// A collected block has been erased.
+    pub fn reclaimed(&mut self, block: Pbn) {
+        self.victims.erased(block);
+        let die = self.geometry.die_of(block);
+        self.dies[die as usize].pool.give(block);
     }
 }

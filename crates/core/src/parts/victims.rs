@@ -54,6 +54,9 @@ pub struct Victims {
     /// Greedy: no bucket of the die below this one holds a block.
     emptiest: Vec<u32>,
     next_alloc: Vec<u32>,
+    /// Blocks of a second role (mapping pages), a list a die in order of allocation; without lists in
+    /// schemes that have no such blocks.
+    second: Lists,
     pages_per_block: u32,
     geometry: Geometry,
     scratch: Vec<u32>,
@@ -91,6 +94,7 @@ impl Victims {
             lists: Lists::new(blocks, lists),
             emptiest: vec![pages; dies],
             next_alloc: vec![0; dies],
+            second: Lists::new(0, 0),
             pages_per_block: pages,
             geometry: geometry.clone(),
             scratch: Vec::new(),
@@ -101,6 +105,42 @@ impl Victims {
     pub fn ram_bytes(geometry: &Geometry) -> u64 {
         32 * u64::from(geometry.blocks())
             + 12 * u64::from(geometry.dies) * u64::from(geometry.pages_per_block)
+    }
+
+    /// The same for a device some of whose blocks have a second role.
+    #[must_use]
+    pub fn with_second_role(mut self) -> Self {
+        let (dies, blocks) = (self.geometry.dies, self.geometry.blocks());
+        self.second = Lists::new(blocks as usize, dies as usize);
+        self
+    }
+
+    /// A block that has just been taken gets the second role until its erase.
+    pub fn set_second(&mut self, block: Pbn) {
+        let die = self.geometry.die_of(block);
+        self.second.push_back(die as usize, block.0);
+    }
+
+    /// Whether a block has the second role.
+    pub fn is_second(&self, block: Pbn) -> bool {
+        self.second.list_of(block.0).is_some()
+    }
+
+    /// Blocks of a die with the second role.
+    pub fn second_blocks(&self, die: u32) -> u32 {
+        self.second.len(die as usize)
+    }
+
+    /// The candidate of the second role with the fewest valid pages on a die, whatever the policy.
+    pub fn choose_second(&self, die: u32) -> Option<Pbn> {
+        let candidates = self
+            .second
+            .iter(die as usize)
+            .filter(|&b| self.is_candidate(b));
+        // In order of allocation, and the first of equals is kept.
+        candidates
+            .min_by_key(|&b| self.blocks[b as usize].valid)
+            .map(Pbn)
     }
 
     /// Valid pages of a block.
@@ -173,6 +213,9 @@ impl Victims {
             state: State::Open,
         };
         self.lists.remove(block.0);
+        if self.second.has_things() {
+            self.second.remove(block.0);
+        }
     }
 
     /// The block to collect on a die, if any has an invalid page. `clock` is the number of programs so far.
@@ -203,10 +246,14 @@ impl Victims {
 
     /// Candidates of a die in the order of their allocation (not kept for greedy).
     fn candidates(&self, die: u32) -> impl Iterator<Item = u32> + '_ {
-        self.lists.iter(die as usize).filter(|&b| {
-            let block = &self.blocks[b as usize];
-            block.state == State::Full && block.valid < self.pages_per_block
-        })
+        self.lists
+            .iter(die as usize)
+            .filter(|&b| self.is_candidate(b))
+    }
+
+    fn is_candidate(&self, b: u32) -> bool {
+        let block = &self.blocks[b as usize];
+        block.state == State::Full && block.valid < self.pages_per_block
     }
 
     fn cost_benefit(&self, die: u32, clock: u64) -> Option<u32> {

@@ -1,0 +1,81 @@
+//! `floatgate run`: one scheme on one trace, read as it is played.
+
+use floatgate_sim::run::{Progress, Scheme, Streamed};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::schemes::find;
+use super::study::{Scan, Study, document, notes_text, write_report};
+use crate::args::RunArgs;
+use crate::config::sizing::{guarded, size, try_out};
+use crate::errors::Outcome;
+use crate::memory;
+use crate::notes;
+use crate::output;
+use crate::report::text;
+use crate::table::bytes;
+use crate::traces::About;
+
+/// Requests read at a time.
+const BATCH: usize = 1 << 16;
+/// The scheme of a run that names none.
+const DEFAULT_SCHEME: &str = "page";
+
+/// Runs the scheme and prints its result.
+pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
+    let mut study = Study::new(&args.setup, schemes)?;
+    let named = args.scheme.as_deref().or_else(|| study.settings.text("scheme.name"));
+    let scheme = find(schemes, named.unwrap_or(DEFAULT_SCHEME))?;
+    study.settings.check_options(&[scheme])?;
+    let (scan, about) = scan(&study)?;
+    size(&mut study.plan, &study.settings, &scan.extent, schemes, &[scheme])?;
+    output::tell(&format!("Trace:  {}", about.describe()));
+    output::tell(&format!("Device: {}", study.plan.describe()));
+    let config = study.plan.run_of(scheme, &study.settings);
+    let need = scheme.memory_bytes(&config).map_err(|refusal| study.problem(scheme, crate::config::sizing::Failure::Refused(refusal)))?;
+    output::tell(&format!("Memory: about {}", bytes(need as f64)));
+    memory::check(need, memory::available(), "the run")?;
+    try_out(scheme, &config).map_err(|failure| study.problem(scheme, failure))?;
+    let bar = progress_bar(about.counts.accepted);
+    let choice = study.choice.clone();
+    let record = guarded(|| {
+        let mut source = Streamed::new(move || choice.open())?;
+        scheme.run(&config, &mut source, &mut |step| match step {
+            Progress::Ageing => bar.set_message("ages"),
+            Progress::Played(n) => bar.inc(n),
+        })
+    });
+    bar.finish_and_clear();
+    let record = record.map_err(|failure| study.problem(scheme, failure))?;
+    let notes = notes::of(&[&record], &study.plan, scan.span_s(&study.plan));
+    let text = text::of(&record);
+    let document = document(&about, &study.plan, vec![record], &notes);
+    if args.setup.json {
+        output::print_json(&document)?;
+    } else {
+        output::print(&format!("\n{text}{}\n", notes_text(&notes)))?;
+    }
+    match &args.setup.report {
+        Some(path) => write_report(path, &document),
+        None => Ok(()),
+    }
+}
+
+/// Reads the trace once before the run: whatever is wrong with it shows now, and the device can be sized.
+fn scan(study: &Study) -> Outcome<(Scan, About)> {
+    let mut scan = Scan::new(&study.plan);
+    let mut reader = study.choice.open()?;
+    let mut batch = Vec::with_capacity(BATCH);
+    while reader.next_batch(&mut batch, BATCH)? > 0 {
+        scan.add(&batch);
+        batch.clear();
+    }
+    Ok((scan, About::of(&study.choice, &reader)))
+}
+
+fn progress_bar(total: u64) -> ProgressBar {
+    let bar = ProgressBar::new(total);
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {percent:>3} %  {human_pos} requests  {msg}") {
+        bar.set_style(style);
+    }
+    bar
+}

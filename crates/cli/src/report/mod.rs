@@ -1,0 +1,32 @@
+//! Results for people: the HTML report and the text of a single run.
+
+pub mod text;
+
+use serde_json::Value;
+
+const TEMPLATE: &str = include_str!("report.html");
+const STYLE: &str = include_str!("report.css");
+const SCRIPT: &str = include_str!("report.js");
+
+/// The report as one file that needs nothing else: data, style and script are inside.
+pub fn html(document: &Value) -> String {
+    // `</script>` in a name must not end the data; JSON lets `<` be written otherwise.
+    let data = round(document).to_string().replace('<', "\\u003c");
+    let (head, rest) = TEMPLATE.split_once("/*STYLE*/").unwrap_or((TEMPLATE, ""));
+    let (body, rest) = rest.split_once("/*DATA*/").unwrap_or((rest, ""));
+    let (middle, tail) = rest.split_once("/*SCRIPT*/").unwrap_or((rest, ""));
+    [head, STYLE, body, &data, middle, SCRIPT, tail].concat()
+}
+
+/// Plots do not show more than five digits; without the others the file is half as large.
+fn round(value: &Value) -> Value {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let x = number.as_f64().unwrap_or(0.0);
+            format!("{x:.4e}").parse::<f64>().map_or(Value::Null, Value::from)
+        }
+        Value::Array(items) => items.iter().map(round).collect(),
+        Value::Object(map) => map.iter().map(|(key, value)| (key.clone(), round(value))).collect(),
+        other => other.clone(),
+    }
+}
