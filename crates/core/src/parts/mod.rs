@@ -14,3 +14,4 @@ pub mod probe_table;
 pub mod tournament;
 pub mod translation;
 pub mod victims;
+pub mod wear;

@@ -1,0 +1,311 @@
+//! A block device: one scheme on one flash, with sectors outside and pages inside.
+
+use floatgate_core::options::Options;
+use floatgate_core::{Flash, Ftl, Lpn, Refusal, Run, Space, Start};
+
+use crate::error::DeviceError;
+use crate::flash::NandFlash;
+use crate::nand::{Nand, NandError};
+
+/// Bytes of a sector unless told otherwise.
+pub const SECTOR_BYTES: usize = 512;
+
+/// One scheme on one flash as a device with sectors.
+///
+/// A write is acknowledged when the call returns: it survives the end of this process. [`BlockDevice::flush`]
+/// makes everything acknowledged before it survive the loss of the machine. Part of a page is written by
+/// reading the rest. A trim drops the pages that lie whole in it; parts of pages keep their content.
+///
+/// After a program or erase that could not be done the device can only be read: the scheme's tables then
+/// stand somewhere inside a request, which is safe to read from and not proven safe to write to.
+#[derive(Debug)]
+pub struct BlockDevice<S, N> {
+    ftl: S,
+    flash: NandFlash<N>,
+    sector_bytes: usize,
+    /// What ended writing.
+    read_only: Option<String>,
+}
+
+/// The pages that hold a range of bytes.
+struct Pages {
+    first: u32,
+    count: u32,
+    /// Where the range begins in the first page.
+    offset: usize,
+}
+
+impl<S: Ftl, N: Nand> BlockDevice<S, N> {
+    /// Makes a fresh device, every sector zero, on an erased chip.
+    ///
+    /// # Errors
+    /// A refusal if scheme, options and chip do not go together.
+    pub fn create(nand: N, options: &S::Options) -> Result<Self, DeviceError> {
+        let mut flash = NandFlash::new(nand);
+        let space = Space::whole(flash.geometry());
+        let written = (0..space.blocks()).any(|b| flash.written(floatgate_core::Pbn(b)) > 0);
+        if written {
+            let text = "a fresh device needs an erased flash".into();
+            return Err(DeviceError::Corrupt { text });
+        }
+        let ftl = S::format(&space, options, Start::Empty, &mut flash)?;
+        Self::assemble(ftl, flash)
+    }
+
+    /// A device of a scheme that already knows its flash: fresh or recovered.
+    ///
+    /// # Errors
+    /// What went wrong on the flash while the scheme got to know it.
+    pub fn assemble(ftl: S, mut flash: NandFlash<N>) -> Result<Self, DeviceError> {
+        flash.flush()?;
+        Ok(Self {
+            ftl,
+            flash,
+            sector_bytes: SECTOR_BYTES,
+            read_only: None,
+        })
+    }
+
+    /// The same device with sectors of another size, which must divide the page.
+    ///
+    /// # Errors
+    /// If it does not.
+    pub fn with_sector_bytes(mut self, sector_bytes: usize) -> Result<Self, DeviceError> {
+        let page_bytes = self.page_bytes();
+        if sector_bytes == 0 || page_bytes % sector_bytes != 0 {
+            let text = format!("sectors of {sector_bytes} bytes do not divide a page of {page_bytes}");
+            return Err(Refusal::new("sector_bytes", text).into());
+        }
+        self.sector_bytes = sector_bytes;
+        Ok(self)
+    }
+
+    /// Bytes of a sector.
+    pub fn sector_bytes(&self) -> usize {
+        self.sector_bytes
+    }
+
+    /// Sectors of the device.
+    pub fn sectors(&self) -> u64 {
+        let pages = u64::from(self.flash.geometry().logical_pages);
+        pages * self.page_bytes() as u64 / self.sector_bytes as u64
+    }
+
+    /// Bytes of a page: writes of whole pages need no read.
+    pub fn page_bytes(&self) -> usize {
+        self.flash.nand().page_bytes()
+    }
+
+    /// The scheme.
+    pub fn ftl(&self) -> &S {
+        &self.ftl
+    }
+
+    /// Its flash.
+    pub fn flash_layer(&self) -> &NandFlash<N> {
+        &self.flash
+    }
+
+    /// Its flash, to change it.
+    pub fn flash_layer_mut(&mut self) -> &mut NandFlash<N> {
+        &mut self.flash
+    }
+
+    /// What ended writing, if something did.
+    pub fn read_only(&self) -> Option<&str> {
+        self.read_only.as_deref()
+    }
+
+    /// Reads sectors into `data`.
+    ///
+    /// # Errors
+    /// [`NandError::Unreadable`] if a page is lost; then `data` means nothing. Never wrong bytes.
+    pub fn read(&mut self, sector: u64, data: &mut [u8]) -> Result<(), DeviceError> {
+        let count = self.sectors_of(data.len())?;
+        self.check_range(sector, count)?;
+        if count == 0 {
+            return Ok(());
+        }
+        let pages = self.pages(sector, data.len());
+        self.flash.new_request(pages.count);
+        let run = Run::whole(Lpn(pages.first), pages.count);
+        self.ftl.read(&mut self.flash, &run)?;
+        let from = &self.flash.buffer()[pages.offset..];
+        data.copy_from_slice(&from[..data.len()]);
+        Ok(())
+    }
+
+    /// Writes sectors.
+    ///
+    /// # Errors
+    /// If the write could not be done: each of its pages then is old or new, and the device can only be read.
+    pub fn write(&mut self, sector: u64, data: &[u8]) -> Result<(), DeviceError> {
+        let count = self.sectors_of(data.len())?;
+        self.check_range(sector, count)?;
+        self.check_writable()?;
+        if count == 0 {
+            return Ok(());
+        }
+        let pages = self.pages(sector, data.len());
+        let (head, tail) = self.edges(&pages, data.len())?;
+        let buffer = self.flash.new_request(pages.count);
+        let end = pages.offset + data.len();
+        buffer[..pages.offset].copy_from_slice(&head);
+        buffer[pages.offset..end].copy_from_slice(data);
+        buffer[end..].copy_from_slice(&tail);
+        let run = Run::whole(Lpn(pages.first), pages.count);
+        let outcome = self.ftl.write(&mut self.flash, &run);
+        self.settle(outcome)
+    }
+
+    /// Drops the pages that lie whole in a range: they read as zeroes, after a power cut as zeroes or as before.
+    ///
+    /// # Errors
+    /// As [`BlockDevice::write`].
+    pub fn trim(&mut self, sector: u64, count: u64) -> Result<(), DeviceError> {
+        self.check_range(sector, count)?;
+        self.check_writable()?;
+        let per_page = (self.page_bytes() / self.sector_bytes) as u64;
+        let (first, end) = (sector.div_ceil(per_page), (sector + count) / per_page);
+        if first >= end {
+            return Ok(());
+        }
+        let pages = (end - first) as u32;
+        // No scheme keeps trimmed pages in the buffer, but slots number its pages.
+        self.flash.new_request(pages);
+        let run = Run::whole(Lpn(first as u32), pages);
+        let outcome = self.ftl.trim(&mut self.flash, &run);
+        self.settle(outcome)
+    }
+
+    /// Returns once everything acknowledged survives the loss of the machine.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn flush(&mut self) -> Result<(), DeviceError> {
+        Ok(self.flash.flush()?)
+    }
+
+    /// The host has been idle for a while: the scheme may tidy up.
+    ///
+    /// # Errors
+    /// As [`BlockDevice::write`].
+    pub fn idle(&mut self, start_ns: u64, end_ns: u64) -> Result<(), DeviceError> {
+        self.check_writable()?;
+        let outcome = self.ftl.idle(&mut self.flash, start_ns, end_ns);
+        self.settle(outcome)
+    }
+
+    /// Clean shutdown: what a quick next start needs is written and flushed. Returns the chip.
+    ///
+    /// # Errors
+    /// As [`BlockDevice::write`].
+    pub fn shut_down(mut self) -> Result<N, DeviceError> {
+        if self.read_only.is_none() {
+            let outcome = self.ftl.shutdown(&mut self.flash);
+            self.settle(outcome)?;
+        }
+        self.flash.flush()?;
+        Ok(self.flash.into_nand())
+    }
+
+    /// The chip as it is, without a shutdown.
+    pub fn into_nand(self) -> N {
+        self.flash.into_nand()
+    }
+
+    /// Checks the scheme's tables against the flash; returns live pages.
+    ///
+    /// # Errors
+    /// What does not agree.
+    pub fn audit(&self) -> Result<u64, String> {
+        self.ftl.audit(&self.flash)
+    }
+
+    fn sectors_of(&self, bytes: usize) -> Result<u64, DeviceError> {
+        if bytes % self.sector_bytes != 0 {
+            return Err(DeviceError::Unaligned {
+                bytes,
+                sector_bytes: self.sector_bytes,
+            });
+        }
+        Ok((bytes / self.sector_bytes) as u64)
+    }
+
+    fn check_range(&self, sector: u64, count: u64) -> Result<(), DeviceError> {
+        let sectors = self.sectors();
+        if sector.checked_add(count).is_none_or(|end| end > sectors) {
+            return Err(DeviceError::OutOfRange {
+                sector,
+                count,
+                sectors,
+            });
+        }
+        Ok(())
+    }
+
+    fn check_writable(&self) -> Result<(), DeviceError> {
+        self.read_only.clone().map_or(Ok(()), |why| Err(DeviceError::ReadOnly { why }))
+    }
+
+    /// A change that could not be done ends all writing.
+    fn settle(&mut self, outcome: Result<(), NandError>) -> Result<(), DeviceError> {
+        outcome.map_err(|error| {
+            self.read_only = Some(error.to_string());
+            error.into()
+        })
+    }
+
+    fn pages(&self, sector: u64, bytes: usize) -> Pages {
+        let page_bytes = self.page_bytes() as u64;
+        let start = sector * self.sector_bytes as u64;
+        let (first, end) = (start / page_bytes, (start + bytes as u64).div_ceil(page_bytes));
+        Pages {
+            first: first as u32,
+            count: (end - first) as u32,
+            offset: (start % page_bytes) as usize,
+        }
+    }
+
+    /// What stands before and after a range of bytes in its first and last page.
+    fn edges(&mut self, pages: &Pages, bytes: usize) -> Result<(Vec<u8>, Vec<u8>), DeviceError> {
+        let page_bytes = self.page_bytes();
+        let end = (pages.offset + bytes) % page_bytes;
+        let mut head = Vec::new();
+        let mut tail = Vec::new();
+        if pages.offset > 0 {
+            head = self.read_page(pages.first)?[..pages.offset].to_vec();
+        }
+        if end > 0 {
+            tail = self.read_page(pages.first + pages.count - 1)?[end..].to_vec();
+        }
+        Ok((head, tail))
+    }
+
+    fn read_page(&mut self, page: u32) -> Result<&[u8], DeviceError> {
+        self.flash.new_request(1);
+        let run = Run::whole(Lpn(page), 1);
+        self.ftl.read(&mut self.flash, &run)?;
+        Ok(self.flash.buffer())
+    }
+}
+
+/// A scheme's options from `key=value` lines, as an image keeps them.
+///
+/// # Errors
+/// The first line that the scheme does not take.
+pub fn options_from_text<S: Ftl>(text: &str) -> Result<S::Options, Refusal> {
+    let mut options = S::Options::default();
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let refuse = |message: String| Refusal::new("options", message);
+        let (key, value) = line
+            .split_once('=')
+            .ok_or_else(|| refuse(format!("{line}: not of the form key=value")))?;
+        let value = floatgate_core::options::Value::from_word(value.trim());
+        options.set(key.trim(), &value).map_err(|error| Refusal {
+            key: Some(error.key),
+            message: error.message,
+        })?;
+    }
+    Ok(options)
+}
