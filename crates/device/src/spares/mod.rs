@@ -31,6 +31,7 @@ use floatgate_core::parts::wear::{self, WEAR_GAP, WearLeveling};
 use floatgate_core::{Geometry, Pbn, Ppn};
 
 use crate::nand::{BlockState, Nand, NandError, Place, PlaceKind, Spare};
+pub use mount::virtual_geometry;
 use pairs::{PairGuard, Risk, Ring};
 
 /// How often a page that cannot be read is tried again.
