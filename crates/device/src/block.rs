@@ -16,8 +16,9 @@ pub const SECTOR_BYTES: usize = 512;
 /// makes everything acknowledged before it survive the loss of the machine. Part of a page is written by
 /// reading the rest. A trim drops the pages that lie whole in it; parts of pages keep their content.
 ///
-/// After a program or erase that could not be done the device can only be read: the scheme's tables then
-/// stand somewhere inside a request, which is safe to read from and not proven safe to write to.
+/// A device whose chip has no spare block left can only be read. So can one in which a program could not be
+/// done: the scheme's tables then stand somewhere inside a request, which is safe to read from and not proven
+/// safe to write to.
 #[derive(Debug)]
 pub struct BlockDevice<S, N> {
     ftl: S,
@@ -111,9 +112,9 @@ impl<S: Ftl, N: Nand> BlockDevice<S, N> {
         &mut self.flash
     }
 
-    /// What ended writing, if something did.
-    pub fn read_only(&self) -> Option<&str> {
-        self.read_only.as_deref()
+    /// Why the device can only be read, if that is so.
+    pub fn read_only(&self) -> Option<String> {
+        self.check_writable().err().map(|error| error.to_string())
     }
 
     /// Reads sectors into `data`.
@@ -129,7 +130,8 @@ impl<S: Ftl, N: Nand> BlockDevice<S, N> {
         let pages = self.pages(sector, data.len());
         self.flash.new_request(pages.count);
         let run = Run::whole(Lpn(pages.first), pages.count);
-        self.ftl.read(&mut self.flash, &run)?;
+        let outcome = self.ftl.read(&mut self.flash, &run);
+        self.settle_read(outcome)?;
         let from = &self.flash.buffer()[pages.offset..];
         data.copy_from_slice(&from[..data.len()]);
         Ok(())
@@ -201,12 +203,17 @@ impl<S: Ftl, N: Nand> BlockDevice<S, N> {
     /// # Errors
     /// As [`BlockDevice::write`].
     pub fn shut_down(mut self) -> Result<N, DeviceError> {
-        if self.read_only.is_none() {
+        if self.check_writable().is_ok() {
             let outcome = self.ftl.shutdown(&mut self.flash);
             self.settle(outcome)?;
         }
         self.flash.flush()?;
         Ok(self.flash.into_nand())
+    }
+
+    /// Scheme and flash, apart.
+    pub fn into_parts(self) -> (S, NandFlash<N>) {
+        (self.ftl, self.flash)
     }
 
     /// The chip as it is, without a shutdown.
@@ -245,7 +252,10 @@ impl<S: Ftl, N: Nand> BlockDevice<S, N> {
     }
 
     fn check_writable(&self) -> Result<(), DeviceError> {
-        self.read_only.clone().map_or(Ok(()), |why| Err(DeviceError::ReadOnly { why }))
+        if let Some(why) = self.read_only.clone() {
+            return Err(DeviceError::ReadOnly { why });
+        }
+        Ok(self.flash.nand().check_writable()?)
     }
 
     /// A change that could not be done ends all writing.
@@ -254,6 +264,16 @@ impl<S: Ftl, N: Nand> BlockDevice<S, N> {
             self.read_only = Some(error.to_string());
             error.into()
         })
+    }
+
+    /// A read of a scheme that keeps its map in flash may have to program; one that could not ends all writing.
+    fn settle_read(&mut self, outcome: Result<(), NandError>) -> Result<(), DeviceError> {
+        match outcome {
+            Err(error @ (NandError::Unreadable { .. } | NandError::Erased { .. })) => {
+                Err(error.into())
+            }
+            outcome => self.settle(outcome),
+        }
     }
 
     fn pages(&self, sector: u64, bytes: usize) -> Pages {
@@ -285,7 +305,8 @@ impl<S: Ftl, N: Nand> BlockDevice<S, N> {
     fn read_page(&mut self, page: u32) -> Result<&[u8], DeviceError> {
         self.flash.new_request(1);
         let run = Run::whole(Lpn(page), 1);
-        self.ftl.read(&mut self.flash, &run)?;
+        let outcome = self.ftl.read(&mut self.flash, &run);
+        self.settle_read(outcome)?;
         Ok(self.flash.buffer())
     }
 }

@@ -255,6 +255,15 @@ pub trait Nand {
     /// # Errors
     /// As the chip has them.
     fn flush(&mut self) -> Result<(), NandError>;
+
+    /// Whether a further request of the host may change anything. A device asks before each, so that the
+    /// request in which the last spare block is used up is still finished.
+    ///
+    /// # Errors
+    /// [`NandError::ReadOnly`].
+    fn check_writable(&self) -> Result<(), NandError> {
+        Ok(())
+    }
 }
 
 /// A chip whose pages a test can harm.
@@ -270,6 +279,49 @@ pub trait Damage: Nand {
     /// # Errors
     /// As the chip has them.
     fn vanish(&mut self, page: Ppn) -> Result<(), NandError>;
+}
+
+/// A chip on loan.
+impl<N: Nand + ?Sized> Nand for &mut N {
+    fn geometry(&self) -> &Geometry {
+        (**self).geometry()
+    }
+    fn page_bytes(&self) -> usize {
+        (**self).page_bytes()
+    }
+    fn is_programmed(&self, page: Ppn) -> bool {
+        (**self).is_programmed(page)
+    }
+    fn erase_count(&self, block: Pbn) -> u32 {
+        (**self).erase_count(block)
+    }
+    fn block_state(&self, block: Pbn) -> BlockState {
+        (**self).block_state(block)
+    }
+    fn last_sequence(&self) -> u64 {
+        (**self).last_sequence()
+    }
+    fn read(&mut self, page: Ppn, data: &mut [u8]) -> Result<Spare, NandError> {
+        (**self).read(page, data)
+    }
+    fn read_spare(&mut self, page: Ppn) -> Result<Spare, NandError> {
+        (**self).read_spare(page)
+    }
+    fn program(&mut self, page: Ppn, spare: &Spare, data: &[u8]) -> Result<(), NandError> {
+        (**self).program(page, spare, data)
+    }
+    fn erase(&mut self, block: Pbn) -> Result<(), NandError> {
+        (**self).erase(block)
+    }
+    fn mark_bad(&mut self, block: Pbn, state: BlockState) -> Result<(), NandError> {
+        (**self).mark_bad(block, state)
+    }
+    fn flush(&mut self) -> Result<(), NandError> {
+        (**self).flush()
+    }
+    fn check_writable(&self) -> Result<(), NandError> {
+        (**self).check_writable()
+    }
 }
 
 /// Pages of a block up to its highest programmed one, plus one; 0 for an erased block.

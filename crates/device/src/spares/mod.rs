@@ -14,7 +14,10 @@
 //!
 //! **A failed erase.** The block is marked bad, and the virtual block, now empty, gets a spare.
 //!
-//! **No spare left.** The die is read only ([`NandError::ReadOnly`]); what is stored can be read.
+//! **No spare left.** A die that has used its last spare takes no further request that writes
+//! ([`Nand::check_writable`]); the request in work is finished, so the scheme's tables stand between two
+//! requests, and what is stored can be read. Only if a block fails after that, is a program refused
+//! ([`NandError::ReadOnly`]). An erase is never refused: a block that cannot be erased is as good as empty.
 //!
 //! **Wear levelling.** With `dynamic` an erased virtual block gives its block back, and its first program
 //! takes the free block with the fewest erases. `static` moves the content of a block that lags behind
@@ -174,7 +177,7 @@ impl<N: Nand> Spares<N> {
         self.dies[die as usize].spares.max(0) as u32
     }
 
-    /// Whether a die can only be read.
+    /// Whether no program is possible on a die any more.
     pub fn is_read_only(&self, die: u32) -> bool {
         self.dies[die as usize].read_only
     }
@@ -212,7 +215,7 @@ impl<N: Nand> Spares<N> {
         read(&mut self.nand, at).map_err(|error| named(error, page))
     }
 
-    fn check_writable(&self, die: u32) -> Result<(), NandError> {
+    fn check_die(&self, die: u32) -> Result<(), NandError> {
         if self.dies[die as usize].read_only {
             return Err(NandError::ReadOnly { die });
         }
@@ -446,7 +449,7 @@ impl<N: Nand> Nand for Spares<N> {
 
     fn program(&mut self, page: Ppn, spare: &Spare, data: &[u8]) -> Result<(), NandError> {
         let (block, position) = self.geometry.split(page);
-        self.check_writable(self.die_of(block))?;
+        self.check_die(self.die_of(block))?;
         self.bind(block)?;
         loop {
             // Again after a move: the copy of the lower page belongs to one generation.
@@ -468,29 +471,25 @@ impl<N: Nand> Nand for Spares<N> {
     }
 
     fn erase(&mut self, block: Pbn) -> Result<(), NandError> {
-        let die = self.die_of(block);
-        self.check_writable(die)?;
         let Some(at) = self.place(block) else {
             return Ok(());
         };
         self.epoch += 1;
         self.generation[block.index()] = 0;
-        if self.options.wear_leveling == WearLeveling::Off {
-            match self.nand.erase(at) {
-                Err(NandError::EraseFailed { .. }) => {
-                    self.place[block.index()] = Pbn::NONE;
-                    self.retire(at, BlockState::EraseFailed)?;
-                }
-                outcome => outcome?,
-            }
-            return Ok(());
-        }
         self.place[block.index()] = Pbn::NONE;
-        self.reclaim(at)?;
-        if self.options.wear_leveling == WearLeveling::Static {
-            self.level(die)?;
+        unless_read_only(self.reclaim(at))?;
+        let die = self.die_of(block);
+        match self.options.wear_leveling {
+            // It keeps its place, unless that is bad now.
+            WearLeveling::Off => {
+                if self.dies[die as usize].free.pop_back_if(|free| *free == at).is_some() {
+                    self.place[block.index()] = at;
+                }
+                Ok(())
+            }
+            WearLeveling::Dynamic => Ok(()),
+            WearLeveling::Static => unless_read_only(self.level(die)),
         }
-        Ok(())
     }
 
     fn mark_bad(&mut self, _block: Pbn, _state: BlockState) -> Result<(), NandError> {
@@ -501,6 +500,22 @@ impl<N: Nand> Nand for Spares<N> {
     fn flush(&mut self) -> Result<(), NandError> {
         self.epoch += 1;
         self.nand.flush()
+    }
+
+    fn check_writable(&self) -> Result<(), NandError> {
+        let least = i64::from(self.options.spare_blocks.min(1));
+        match self.dies.iter().position(|die| die.read_only || die.spares < least) {
+            Some(die) => Err(NandError::ReadOnly { die: die as u32 }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a die that can only be read does not keep from going on.
+fn unless_read_only(outcome: Result<(), NandError>) -> Result<(), NandError> {
+    match outcome {
+        Err(NandError::ReadOnly { .. }) => Ok(()),
+        outcome => outcome,
     }
 }
 

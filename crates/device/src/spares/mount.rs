@@ -6,7 +6,9 @@ use floatgate_core::parts::wear::WearLeveling;
 use floatgate_core::{Geometry, Pbn, ProgramOrder, Refusal};
 
 use super::pairs::{PairGuard, Risk};
-use super::{Die, Patch, Pick, READ_RETRIES, Spares, SparesOptions, SparesStats};
+use super::{
+    Die, Patch, Pick, READ_RETRIES, Spares, SparesOptions, SparesStats, unless_read_only,
+};
 use crate::error::DeviceError;
 use crate::nand::{BlockState, Nand, NandError, Place, PlaceKind, Spare};
 
@@ -313,13 +315,5 @@ impl<N: Nand> Spares<N> {
                 self.place[block.index()] = at;
             }
         }
-    }
-}
-
-/// A die that can only be read does not keep the others from being mounted.
-fn unless_read_only(outcome: Result<(), NandError>) -> Result<(), NandError> {
-    match outcome {
-        Err(NandError::ReadOnly { .. }) => Ok(()),
-        outcome => outcome,
     }
 }
