@@ -128,13 +128,42 @@ impl<S: Ftl, N: Nand> BlockDevice<S, N> {
             return Ok(());
         }
         let pages = self.pages(sector, data.len());
-        self.flash.new_request(pages.count);
-        let run = Run::whole(Lpn(pages.first), pages.count);
-        let outcome = self.ftl.read(&mut self.flash, &run);
-        self.settle_read(outcome)?;
-        let from = &self.flash.buffer()[pages.offset..];
-        data.copy_from_slice(&from[..data.len()]);
+        match self.read_pages(pages.first, pages.count) {
+            // Page by page more can be read.
+            Err(error) if error.is_read_only() && pages.count > 1 => self.read_singly(&pages, data),
+            Err(error) => Err(error),
+            Ok(bytes) => {
+                data.copy_from_slice(&bytes[pages.offset..][..data.len()]);
+                Ok(())
+            }
+        }
+    }
+
+    fn read_singly(&mut self, pages: &Pages, data: &mut [u8]) -> Result<(), DeviceError> {
+        let mut offset = pages.offset;
+        let mut done = 0;
+        for page in pages.first..pages.first + pages.count {
+            let bytes = &self.read_pages(page, 1)?[offset..];
+            let wanted = bytes.len().min(data.len() - done);
+            data[done..done + wanted].copy_from_slice(&bytes[..wanted]);
+            (offset, done) = (0, done + wanted);
+        }
         Ok(())
+    }
+
+    /// Reads whole pages into the request's buffer.
+    fn read_pages(&mut self, first: u32, count: u32) -> Result<&[u8], DeviceError> {
+        self.flash.new_request(count);
+        let outcome = self.ftl.read(&mut self.flash, &Run::whole(Lpn(first), count));
+        if let Err(error) = outcome {
+            let refused = matches!(error, NandError::ReadOnly { .. });
+            let settled = self.settle_read(Err(error));
+            // What failed came after the read: a scheme may work in the background of reads too.
+            if !(refused && self.flash.served() == count) {
+                settled?;
+            }
+        }
+        Ok(self.flash.buffer())
     }
 
     /// Writes sectors.
@@ -294,20 +323,12 @@ impl<S: Ftl, N: Nand> BlockDevice<S, N> {
         let mut head = Vec::new();
         let mut tail = Vec::new();
         if pages.offset > 0 {
-            head = self.read_page(pages.first)?[..pages.offset].to_vec();
+            head = self.read_pages(pages.first, 1)?[..pages.offset].to_vec();
         }
         if end > 0 {
-            tail = self.read_page(pages.first + pages.count - 1)?[end..].to_vec();
+            tail = self.read_pages(pages.first + pages.count - 1, 1)?[end..].to_vec();
         }
         Ok((head, tail))
-    }
-
-    fn read_page(&mut self, page: u32) -> Result<&[u8], DeviceError> {
-        self.flash.new_request(1);
-        let run = Run::whole(Lpn(page), 1);
-        let outcome = self.ftl.read(&mut self.flash, &run);
-        self.settle_read(outcome)?;
-        Ok(self.flash.buffer())
     }
 }
 

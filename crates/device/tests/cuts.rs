@@ -78,9 +78,10 @@ impl Visitor for Case {
         )
         .into_nand();
         let lower_pages = faulty.counts().lower_pages;
-        let nand = self.cut_mounts(faulty.into_inner());
+        let chip = faulty.into_inner();
+        let restored = Spares::mount(chip.clone(), self.spares).unwrap().stats().restored_pages;
+        let nand = self.cut_mounts(chip);
         let mounted = Spares::mount(Faulty::new(nand, FaultPlan::default()).unwrap(), self.spares).unwrap();
-        let restored = mounted.stats().restored_pages;
         let mut flash = NandFlash::new(mounted);
         let mut lost = None;
         for (page, content) in (0..).zip(scan(&mut flash, host.shadow.len())) {

@@ -129,13 +129,13 @@ fn blocks_bad_from_the_factory_are_never_used() {
     let bad: Vec<Pbn> = [0, 7, 31, 35, 40].map(Pbn).to_vec();
     let plan = FaultPlan { factory_bad: bad.clone(), ..FaultPlan::default() };
     let spares = SparesOptions {
-        spare_blocks: 3,
+        spare_blocks: 5,
         pair_guard: PairGuard::Always,
         ..SparesOptions::default()
     };
     let outcomes = run_all(&plan, spares, 800);
     assert!(outcomes.iter().all(|one| !one.read_only && one.retired == 0));
-    let too_many = FaultPlan { factory_bad: (0..4).map(Pbn).collect(), ..FaultPlan::default() };
+    let too_many = FaultPlan { factory_bad: (0..6).map(Pbn).collect(), ..FaultPlan::default() };
     let nand = RamNand::new(&chip(2, 30, 8, 12, &spares), PAGE_BYTES);
     let error = Spares::format(Faulty::new(nand, too_many).unwrap(), spares).unwrap_err();
     assert_eq!(

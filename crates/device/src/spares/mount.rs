@@ -100,10 +100,16 @@ impl<N: Nand> Spares<N> {
             nand,
         };
         let (rings, rest) = spares.identify_all()?;
-        // Restored before the copies go.
-        spares.restore_pairs(&rings)?;
-        for &at in rings.iter().chain(&rest) {
+        // First what cut-off mounts left behind, so that there is room; the copies when they are restored.
+        for &at in &rest {
             unless_read_only(spares.reclaim(at))?;
+        }
+        spares.restore_pairs(&rings)?;
+        for &at in &rings {
+            let die = spares.nand.geometry().die_of(at);
+            if !spares.dies[die as usize].read_only {
+                unless_read_only(spares.reclaim(at))?;
+            }
         }
         spares.sort_free();
         for die in &mut spares.dies {
