@@ -128,26 +128,8 @@ impl<S: Ftl, N: Nand> BlockDevice<S, N> {
             return Ok(());
         }
         let pages = self.pages(sector, data.len());
-        match self.read_pages(pages.first, pages.count) {
-            // Page by page more can be read.
-            Err(error) if error.is_read_only() && pages.count > 1 => self.read_singly(&pages, data),
-            Err(error) => Err(error),
-            Ok(bytes) => {
-                data.copy_from_slice(&bytes[pages.offset..][..data.len()]);
-                Ok(())
-            }
-        }
-    }
-
-    fn read_singly(&mut self, pages: &Pages, data: &mut [u8]) -> Result<(), DeviceError> {
-        let mut offset = pages.offset;
-        let mut done = 0;
-        for page in pages.first..pages.first + pages.count {
-            let bytes = &self.read_pages(page, 1)?[offset..];
-            let wanted = bytes.len().min(data.len() - done);
-            data[done..done + wanted].copy_from_slice(&bytes[..wanted]);
-            (offset, done) = (0, done + wanted);
-        }
+        let bytes = self.read_pages(pages.first, pages.count)?;
+        data.copy_from_slice(&bytes[pages.offset..][..data.len()]);
         Ok(())
     }
 
@@ -155,13 +137,13 @@ impl<S: Ftl, N: Nand> BlockDevice<S, N> {
     fn read_pages(&mut self, first: u32, count: u32) -> Result<&[u8], DeviceError> {
         self.flash.new_request(count);
         let outcome = self.ftl.read(&mut self.flash, &Run::whole(Lpn(first), count));
-        if let Err(error) = outcome {
-            let refused = matches!(error, NandError::ReadOnly { .. });
-            let settled = self.settle_read(Err(error));
-            // What failed came after the read: a scheme may work in the background of reads too.
-            if !(refused && self.flash.served() == count) {
-                settled?;
+        // A read of a scheme that keeps its map in flash may have to program; one that could not ends all
+        // writing. That a page is unreadable does not.
+        match outcome {
+            Err(error @ (NandError::Unreadable { .. } | NandError::Erased { .. })) => {
+                return Err(error.into());
             }
+            outcome => self.settle(outcome)?,
         }
         Ok(self.flash.buffer())
     }
@@ -186,7 +168,7 @@ impl<S: Ftl, N: Nand> BlockDevice<S, N> {
         buffer[end..].copy_from_slice(&tail);
         let run = Run::whole(Lpn(pages.first), pages.count);
         let outcome = self.ftl.write(&mut self.flash, &run);
-        self.settle(outcome)
+        self.settle_change(outcome)
     }
 
     /// Drops the pages that lie whole in a range: they read as zeroes, after a power cut as zeroes or as before.
@@ -206,7 +188,7 @@ impl<S: Ftl, N: Nand> BlockDevice<S, N> {
         self.flash.new_request(pages);
         let run = Run::whole(Lpn(first as u32), pages);
         let outcome = self.ftl.trim(&mut self.flash, &run);
-        self.settle(outcome)
+        self.settle_change(outcome)
     }
 
     /// Returns once everything acknowledged survives the loss of the machine.
@@ -224,7 +206,7 @@ impl<S: Ftl, N: Nand> BlockDevice<S, N> {
     pub fn idle(&mut self, start_ns: u64, end_ns: u64) -> Result<(), DeviceError> {
         self.check_writable()?;
         let outcome = self.ftl.idle(&mut self.flash, start_ns, end_ns);
-        self.settle(outcome)
+        self.settle_change(outcome)
     }
 
     /// Clean shutdown: what a quick next start needs is written and flushed. Returns the chip.
@@ -234,7 +216,7 @@ impl<S: Ftl, N: Nand> BlockDevice<S, N> {
     pub fn shut_down(mut self) -> Result<N, DeviceError> {
         if self.check_writable().is_ok() {
             let outcome = self.ftl.shutdown(&mut self.flash);
-            self.settle(outcome)?;
+            self.settle_change(outcome)?;
         }
         self.flash.flush()?;
         Ok(self.flash.into_nand())
@@ -295,14 +277,10 @@ impl<S: Ftl, N: Nand> BlockDevice<S, N> {
         })
     }
 
-    /// A read of a scheme that keeps its map in flash may have to program; one that could not ends all writing.
-    fn settle_read(&mut self, outcome: Result<(), NandError>) -> Result<(), DeviceError> {
-        match outcome {
-            Err(error @ (NandError::Unreadable { .. } | NandError::Erased { .. })) => {
-                Err(error.into())
-            }
-            outcome => self.settle(outcome),
-        }
+    /// The same for what must be on the chip to be acknowledged.
+    fn settle_change(&mut self, outcome: Result<(), NandError>) -> Result<(), DeviceError> {
+        let kept = outcome.and_then(|()| self.flash.nand().check_kept());
+        self.settle(kept)
     }
 
     fn pages(&self, sector: u64, bytes: usize) -> Pages {

@@ -20,8 +20,6 @@ pub struct NandFlash<N> {
     /// Pages that became lost in a copy.
     pub lost_copies: u64,
     sequence: u64,
-    /// Pages of the request in work that a read has filled.
-    served: u32,
     /// The host's pages of the request in work, by slot.
     buffer: Vec<u8>,
     scratch: Vec<u8>,
@@ -45,7 +43,6 @@ impl<N: Nand> NandFlash<N> {
             unwritten_reads: 0,
             lost_copies: 0,
             sequence: nand.last_sequence(),
-            served: 0,
             buffer: Vec::new(),
             scratch: vec![0; nand.page_bytes()],
             pending_oob: [0; SCHEME_BYTES],
@@ -72,7 +69,6 @@ impl<N: Nand> NandFlash<N> {
 
     /// Empties the host's buffer for a request of that many pages.
     pub fn new_request(&mut self, pages: u32) -> &mut [u8] {
-        self.served = 0;
         self.buffer.clear();
         self.buffer.resize(pages as usize * self.nand.page_bytes(), 0);
         &mut self.buffer
@@ -86,11 +82,6 @@ impl<N: Nand> NandFlash<N> {
     /// The same, to fill it before a write.
     pub fn buffer_mut(&mut self) -> &mut [u8] {
         &mut self.buffer
-    }
-
-    /// Pages of the request in work that a read has filled.
-    pub fn served(&self) -> u32 {
-        self.served
     }
 
     /// Returns once all that was programmed survives the loss of the machine.
@@ -187,12 +178,10 @@ impl<N: Nand> Flash for NandFlash<N> {
         let range = self.slot_range(slot);
         let spare = not_lost(from, self.nand.read(from, &mut self.buffer[range])?)?;
         self.last_oob = Some(spare.bytes);
-        self.served += 1;
         Ok(())
     }
 
     fn host_unwritten(&mut self, slot: Slot, _after: ()) {
-        self.served += 1;
         self.unwritten_reads += 1;
         let range = self.slot_range(slot);
         self.buffer[range].fill(0);

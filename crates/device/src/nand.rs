@@ -48,6 +48,10 @@ pub struct Place {
     pub moved: u16,
     /// Grows with every block that is put into use, and tells the older of two from the newer.
     pub generation: u64,
+    /// Of a backup: the physical block of what it copies, ...
+    pub origin: u32,
+    /// ... and the erases of that block at the time.
+    pub origin_erases: u32,
 }
 
 /// The spare area of a page.
@@ -264,6 +268,14 @@ pub trait Nand {
     fn check_writable(&self) -> Result<(), NandError> {
         Ok(())
     }
+
+    /// Whether everything done so far is on the chip, or only in memory because the chip cannot take it.
+    ///
+    /// # Errors
+    /// [`NandError::ReadOnly`].
+    fn check_kept(&self) -> Result<(), NandError> {
+        Ok(())
+    }
 }
 
 /// A chip whose pages a test can harm.
@@ -321,6 +333,9 @@ impl<N: Nand + ?Sized> Nand for &mut N {
     }
     fn check_writable(&self) -> Result<(), NandError> {
         (**self).check_writable()
+    }
+    fn check_kept(&self) -> Result<(), NandError> {
+        (**self).check_kept()
     }
 }
 

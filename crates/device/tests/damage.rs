@@ -44,8 +44,8 @@ fn spare(lpn: u32, sequence: u64, block: u32, position: u32) -> Spare {
         kind: PlaceKind::Mapped,
         block,
         page: position as u16,
-        moved: 0,
         generation: u64::from(block) + 1,
+        ..Place::default()
     };
     spare
 }

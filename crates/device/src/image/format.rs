@@ -353,6 +353,8 @@ impl PageHeader {
         put(&mut bytes, 38, &place.moved.to_le_bytes());
         put(&mut bytes, 40, &place.generation.to_le_bytes());
         put(&mut bytes, 48, &spare.bytes);
+        put(&mut bytes, 112, &place.origin.to_le_bytes());
+        put(&mut bytes, 116, &place.origin_erases.to_le_bytes());
         put(&mut bytes, PAGE_CRC_AT, &self.page_crc.to_le_bytes());
         let crc = crc32c::crc32c(&bytes[..PAGE_HEADER_CRC_AT]);
         put(&mut bytes, PAGE_HEADER_CRC_AT, &crc.to_le_bytes());
@@ -392,6 +394,8 @@ impl PageHeader {
             page: u16::from_le_bytes(array_at(bytes, 36)),
             moved: u16::from_le_bytes(array_at(bytes, 38)),
             generation: u64_at(bytes, 40),
+            origin: u32_at(bytes, 112),
+            origin_erases: u32_at(bytes, 116),
         };
         let spare = Spare {
             oob,
@@ -509,6 +513,8 @@ mod tests {
             page: 9,
             moved: 4,
             generation: 1 << 40,
+            origin: 77,
+            origin_erases: 8,
         };
         let header = PageHeader::new(2, 41, &spare, b"content");
         let bytes = header.encode();

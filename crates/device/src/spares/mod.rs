@@ -16,8 +16,9 @@
 //!
 //! **No spare left.** A die that has used its last spare takes no further request that writes
 //! ([`Nand::check_writable`]); the request in work is finished, so the scheme's tables stand between two
-//! requests, and what is stored can be read. Only if a block fails after that, is a program refused
-//! ([`NandError::ReadOnly`]). An erase is never refused: a block that cannot be erased is as good as empty.
+//! requests, and what is stored can be read. If a block fails even then, the chip is left as it is, on all
+//! dies, and what the scheme still does is kept in memory ([`Nand::check_kept`]): no error reaches a scheme in
+//! the middle of its work. An erase is never refused: a block that cannot be erased is as good as empty.
 //!
 //! **Wear levelling.** With `dynamic` an erased virtual block gives its block back, and its first program
 //! takes the free block with the fewest erases. `static` moves the content of a block that lags behind
@@ -26,6 +27,7 @@
 //! **Paired pages.** See [`pairs`].
 
 mod mount;
+mod overlay;
 pub mod pairs;
 
 use std::collections::VecDeque;
@@ -35,6 +37,7 @@ use floatgate_core::{Geometry, Pbn, Ppn};
 
 use crate::nand::{BlockState, Nand, NandError, Place, PlaceKind, Spare};
 pub use mount::virtual_geometry;
+use overlay::Overlay;
 use pairs::{PairGuard, Risk, Ring};
 
 /// How often a page that cannot be read is tried again.
@@ -128,6 +131,8 @@ pub struct Spares<N> {
     epoch: u64,
     stats: SparesStats,
     scratch: Vec<u8>,
+    /// Once the spares have ended in the middle of a request.
+    overlay: Option<Overlay>,
 }
 
 /// Which free block is taken.
@@ -348,6 +353,7 @@ impl<N: Nand> Spares<N> {
                 page: page as u16,
                 moved: pages.len() as u16,
                 generation,
+                ..Place::default()
             };
             let to = self.nand.geometry().ppn(fresh, page);
             self.nand.program(to, &spare, &data)
@@ -376,6 +382,29 @@ impl<N: Nand> Spares<N> {
                 Ok(Spare::unknown())
             }
             other => other,
+        }
+    }
+
+    fn program_on_chip(&mut self, page: Ppn, spare: &Spare, data: &[u8]) -> Result<(), NandError> {
+        let (block, position) = self.geometry.split(page);
+        self.check_die(self.die_of(block))?;
+        self.bind(block)?;
+        loop {
+            // Again after a move: the copy of the lower page belongs to one generation.
+            self.guard_pair(block, position)?;
+            let mut spare = *spare;
+            spare.place = Place {
+                kind: PlaceKind::Mapped,
+                block: block.0,
+                page: position as u16,
+                generation: self.generation[block.index()],
+                ..Place::default()
+            };
+            let to = self.nand.geometry().ppn(self.place[block.index()], position);
+            match self.nand.program(to, &spare, data) {
+                Err(NandError::ProgramFailed { .. }) => self.replace(block, position)?,
+                outcome => return outcome,
+            }
         }
     }
 
@@ -421,6 +450,11 @@ impl<N: Nand> Nand for Spares<N> {
 
     fn is_programmed(&self, page: Ppn) -> bool {
         let (block, position) = self.geometry.split(page);
+        if let Some(overlay) = &self.overlay
+            && (overlay.hides(block) || overlay.holds(page))
+        {
+            return overlay.holds(page);
+        }
         self.physical(block, position)
             .is_some_and(|at| self.nand.is_programmed(at))
     }
@@ -440,37 +474,44 @@ impl<N: Nand> Nand for Spares<N> {
     }
 
     fn read(&mut self, page: Ppn, data: &mut [u8]) -> Result<Spare, NandError> {
+        if let Some(overlay) = &self.overlay
+            && let Some((spare, bytes)) = overlay.page(self.geometry.block_of(page), page)?
+        {
+            data.copy_from_slice(bytes);
+            return Ok(*spare);
+        }
         self.read_with(page, |nand, at| nand.read(at, data))
     }
 
     fn read_spare(&mut self, page: Ppn) -> Result<Spare, NandError> {
+        if let Some(overlay) = &self.overlay
+            && let Some((spare, _)) = overlay.page(self.geometry.block_of(page), page)?
+        {
+            return Ok(*spare);
+        }
         self.read_with(page, |nand, at| nand.read_spare(at))
     }
 
     fn program(&mut self, page: Ppn, spare: &Spare, data: &[u8]) -> Result<(), NandError> {
-        let (block, position) = self.geometry.split(page);
-        self.check_die(self.die_of(block))?;
-        self.bind(block)?;
-        loop {
-            // Again after a move: the copy of the lower page belongs to one generation.
-            self.guard_pair(block, position)?;
-            let mut spare = *spare;
-            spare.place = Place {
-                kind: PlaceKind::Mapped,
-                block: block.0,
-                page: position as u16,
-                moved: 0,
-                generation: self.generation[block.index()],
-            };
-            let to = self.nand.geometry().ppn(self.place[block.index()], position);
-            match self.nand.program(to, &spare, data) {
-                Err(NandError::ProgramFailed { .. }) => self.replace(block, position)?,
+        if self.overlay.is_none() {
+            match self.program_on_chip(page, spare, data) {
+                Err(NandError::ReadOnly { die }) => {
+                    self.overlay = Some(Overlay::new(&self.geometry, die));
+                }
                 outcome => return outcome,
             }
         }
+        if let Some(overlay) = &mut self.overlay {
+            overlay.program(page, spare, data);
+        }
+        Ok(())
     }
 
     fn erase(&mut self, block: Pbn) -> Result<(), NandError> {
+        if let Some(overlay) = &mut self.overlay {
+            overlay.erase(&self.geometry, block);
+            return Ok(());
+        }
         let Some(at) = self.place(block) else {
             return Ok(());
         };
@@ -506,6 +547,13 @@ impl<N: Nand> Nand for Spares<N> {
         let least = i64::from(self.options.spare_blocks.min(1));
         match self.dies.iter().position(|die| die.read_only || die.spares < least) {
             Some(die) => Err(NandError::ReadOnly { die: die as u32 }),
+            None => Ok(()),
+        }
+    }
+
+    fn check_kept(&self) -> Result<(), NandError> {
+        match &self.overlay {
+            Some(overlay) => Err(NandError::ReadOnly { die: overlay.die }),
             None => Ok(()),
         }
     }

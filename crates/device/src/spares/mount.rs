@@ -96,10 +96,12 @@ impl<N: Nand> Spares<N> {
             epoch: 0,
             stats: SparesStats::default(),
             scratch: vec![0; nand.page_bytes()],
+            overlay: None,
             geometry,
             nand,
         };
-        let (rings, rest) = spares.identify_all()?;
+        let (rings, mut rest) = spares.identify_all()?;
+        spares.identify_by_copies(&rings, &mut rest)?;
         // First what cut-off mounts left behind, so that there is room; the copies when they are restored.
         for &at in &rest {
             unless_read_only(spares.reclaim(at))?;
@@ -150,6 +152,36 @@ impl<N: Nand> Spares<N> {
             }
         }
         Ok((rings, idle))
+    }
+
+    /// A block that lost all it had with its lower page is known by the copy of that page.
+    fn identify_by_copies(
+        &mut self,
+        rings: &[Pbn],
+        idle: &mut Vec<Pbn>,
+    ) -> Result<(), NandError> {
+        for &ring in rings {
+            for page in 0..self.geometry.pages_per_block {
+                let Some(spare) = self.try_spare(ring, page)? else {
+                    continue;
+                };
+                let place = spare.place;
+                if place.generation < 1 << 63 {
+                    self.next_generation = self.next_generation.max(place.generation + 1);
+                }
+                let found = idle.iter().position(|at| {
+                    at.0 == place.origin && self.nand.erase_count(*at) == place.origin_erases
+                });
+                let unplaced = place.kind == PlaceKind::Backup
+                    && place.block < self.geometry.blocks()
+                    && self.place[place.block as usize].is_none();
+                if let Some(i) = found.filter(|_| unplaced) {
+                    self.place[place.block as usize] = idle.remove(i);
+                    self.generation[place.block as usize] = place.generation;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Of the copies of one block, oldest first: the newest that is complete, else the oldest.

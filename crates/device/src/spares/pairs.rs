@@ -16,6 +16,8 @@
 //! endangers no other copy. The copy carries number, position and generation of what it copies. It
 //! is needed until the upper program is done; so one block a die suffices, and is erased when full. A mount that
 //! finds a lower page unreadable and its copy of the same generation moves the block with the copy in place.
+//! Where the lower page was the only one in its block, nothing there tells any more which block it was: so the
+//! copy names the physical block too, and how often that had been erased.
 //!
 //! At risk is, with `always`, every lower page: a scheme then never loses more than the page it was writing,
 //! as if cells held one bit. With `flushed` it is every page programmed before the last flush **or the last
@@ -126,6 +128,8 @@ impl<N: Nand> Spares<N> {
             page: lower as u16,
             moved: 0,
             generation: self.generation[block.index()],
+            origin: self.place[block.index()].0,
+            origin_erases: self.nand.erase_count(self.place[block.index()]),
         };
         loop {
             let ring = self.ring_with_room(die as u32)?;
