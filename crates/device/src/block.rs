@@ -73,8 +73,9 @@ impl<S: Ftl, N: Nand> BlockDevice<S, N> {
     /// If it does not.
     pub fn with_sector_bytes(mut self, sector_bytes: usize) -> Result<Self, DeviceError> {
         let page_bytes = self.page_bytes();
-        if sector_bytes == 0 || page_bytes % sector_bytes != 0 {
-            let text = format!("sectors of {sector_bytes} bytes do not divide a page of {page_bytes}");
+        if sector_bytes == 0 || !page_bytes.is_multiple_of(sector_bytes) {
+            let text =
+                format!("sectors of {sector_bytes} bytes do not divide a page of {page_bytes}");
             return Err(Refusal::new("sector_bytes", text).into());
         }
         self.sector_bytes = sector_bytes;
@@ -136,7 +137,9 @@ impl<S: Ftl, N: Nand> BlockDevice<S, N> {
     /// Reads whole pages into the request's buffer.
     fn read_pages(&mut self, first: u32, count: u32) -> Result<&[u8], DeviceError> {
         self.flash.new_request(count);
-        let outcome = self.ftl.read(&mut self.flash, &Run::whole(Lpn(first), count));
+        let outcome = self
+            .ftl
+            .read(&mut self.flash, &Run::whole(Lpn(first), count));
         // A read of a scheme that keeps its map in flash may have to program; one that could not ends all
         // writing. That a page is unreadable does not.
         match outcome {
@@ -241,7 +244,7 @@ impl<S: Ftl, N: Nand> BlockDevice<S, N> {
     }
 
     fn sectors_of(&self, bytes: usize) -> Result<u64, DeviceError> {
-        if bytes % self.sector_bytes != 0 {
+        if !bytes.is_multiple_of(self.sector_bytes) {
             return Err(DeviceError::Unaligned {
                 bytes,
                 sector_bytes: self.sector_bytes,
@@ -286,7 +289,10 @@ impl<S: Ftl, N: Nand> BlockDevice<S, N> {
     fn pages(&self, sector: u64, bytes: usize) -> Pages {
         let page_bytes = self.page_bytes() as u64;
         let start = sector * self.sector_bytes as u64;
-        let (first, end) = (start / page_bytes, (start + bytes as u64).div_ceil(page_bytes));
+        let (first, end) = (
+            start / page_bytes,
+            (start + bytes as u64).div_ceil(page_bytes),
+        );
         Pages {
             first: first as u32,
             count: (end - first) as u32,

@@ -70,7 +70,8 @@ impl<N: Nand> NandFlash<N> {
     /// Empties the host's buffer for a request of that many pages.
     pub fn new_request(&mut self, pages: u32) -> &mut [u8] {
         self.buffer.clear();
-        self.buffer.resize(pages as usize * self.nand.page_bytes(), 0);
+        self.buffer
+            .resize(pages as usize * self.nand.page_bytes(), 0);
         &mut self.buffer
     }
 

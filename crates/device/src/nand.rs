@@ -183,10 +183,15 @@ impl std::fmt::Display for NandError {
         match self {
             Self::Unreadable { page } => write!(f, "physical page {} is unreadable", page.0),
             Self::Erased { page } => write!(f, "physical page {} is erased", page.0),
-            Self::ProgramFailed { page } => write!(f, "physical page {} cannot be programmed", page.0),
+            Self::ProgramFailed { page } => {
+                write!(f, "physical page {} cannot be programmed", page.0)
+            }
             Self::EraseFailed { block } => write!(f, "physical block {} cannot be erased", block.0),
             Self::ReadOnly { die } => {
-                write!(f, "die {die} has no spare block left: the device can only be read")
+                write!(
+                    f,
+                    "die {die} has no spare block left: the device can only be read"
+                )
             }
             Self::PowerCut => f.write_str("the power is gone"),
             Self::Misuse { text } => write!(f, "NAND rule broken: {text}"),

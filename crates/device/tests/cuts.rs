@@ -12,7 +12,9 @@ use floatgate_core::parts::wear::WearLeveling;
 use floatgate_core::rng::SplitMix64;
 use floatgate_device::faulty::{Cut, CutKind, FaultPlan};
 use floatgate_device::spares::pairs::PairGuard;
-use floatgate_device::{BlockDevice, DeviceError, Faulty, NandError, NandFlash, RamNand, Spares, SparesOptions};
+use floatgate_device::{
+    BlockDevice, DeviceError, Faulty, NandError, NandFlash, RamNand, Spares, SparesOptions,
+};
 
 #[derive(Clone)]
 struct Case {
@@ -51,11 +53,16 @@ impl Visitor for Case {
         };
         let mut rng = SplitMix64::new(self.seed);
         // What every page held at the last flush or later.
-        let mut since_flush: Vec<Vec<Vec<u8>>> = host.shadow.iter().map(|p| vec![p.clone()]).collect();
+        let mut since_flush: Vec<Vec<Vec<u8>>> =
+            host.shadow.iter().map(|p| vec![p.clone()]).collect();
         let mut over = true;
         for request in 0..220 {
             let flush = request % 13 == 12;
-            let done = if flush { host.device.flush() } else { host.random(&mut rng, false) };
+            let done = if flush {
+                host.device.flush()
+            } else {
+                host.random(&mut rng, false)
+            };
             match done {
                 Ok(()) => {}
                 Err(error) if is_cut(&error) || error.is_read_only() => {
@@ -79,9 +86,16 @@ impl Visitor for Case {
         .into_nand();
         let lower_pages = faulty.counts().lower_pages;
         let chip = faulty.into_inner();
-        let restored = Spares::mount(chip.clone(), self.spares).unwrap().stats().restored_pages;
+        let restored = Spares::mount(chip.clone(), self.spares)
+            .unwrap()
+            .stats()
+            .restored_pages;
         let nand = self.cut_mounts(chip);
-        let mounted = Spares::mount(Faulty::new(nand, FaultPlan::default()).unwrap(), self.spares).unwrap();
+        let mounted = Spares::mount(
+            Faulty::new(nand, FaultPlan::default()).unwrap(),
+            self.spares,
+        )
+        .unwrap();
         let mut flash = NandFlash::new(mounted);
         let mut lost = None;
         for (page, content) in (0..).zip(scan(&mut flash, host.shadow.len())) {
@@ -92,7 +106,12 @@ impl Visitor for Case {
                 lost = Some(format!("{} page {page}: {:?}", S::KEY, &content[..8]));
             }
         }
-        Outcome { over, lost, restored, lower_pages }
+        Outcome {
+            over,
+            lost,
+            restored,
+            lower_pages,
+        }
     }
 }
 
@@ -157,15 +176,26 @@ fn nothing_lost(case: &Case, step: u64) -> Outcome {
         "{tried} cuts, {} lower pages taken, {} restored",
         outcome.lower_pages, outcome.restored
     );
-    assert!(losses.is_empty(), "{} of {tried} lost\n{}", losses.len(), losses[..losses.len().min(5)].join("\n"));
+    assert!(
+        losses.is_empty(),
+        "{} of {tried} lost\n{}",
+        losses.len(),
+        losses[..losses.len().min(5)].join("\n")
+    );
     outcome
 }
 
 fn case(seed: u64) -> Case {
     Case {
         seed,
-        spares: SparesOptions { spare_blocks: 3, ..SparesOptions::default() },
-        plan: FaultPlan { seed, ..FaultPlan::default() },
+        spares: SparesOptions {
+            spare_blocks: 3,
+            ..SparesOptions::default()
+        },
+        plan: FaultPlan {
+            seed,
+            ..FaultPlan::default()
+        },
         flushed_only: false,
     }
 }
@@ -198,7 +228,10 @@ fn paired_pages_take_acknowledged_data_unless_guarded() {
     let mut case = case(5);
     case.plan.paired_pages = true;
     let (_, outcome, losses) = cut_everywhere(&case, 5);
-    assert!(outcome.lower_pages > 0 && !losses.is_empty(), "the harness does no harm");
+    assert!(
+        outcome.lower_pages > 0 && !losses.is_empty(),
+        "the harness does no harm"
+    );
     case.spares.pair_guard = PairGuard::Always;
     let outcome = nothing_lost(&case, 5);
     assert!(outcome.restored > 0);
@@ -215,7 +248,10 @@ fn paired_pages_take_no_flushed_data() {
     case.plan.paired_pages = true;
     case.flushed_only = true;
     let (_, _, losses) = cut_everywhere(&case, 5);
-    assert!(!losses.is_empty(), "without a guard flushed data is lost too");
+    assert!(
+        !losses.is_empty(),
+        "without a guard flushed data is lost too"
+    );
     case.spares.pair_guard = PairGuard::Flushed;
     let outcome = nothing_lost(&case, 5);
     assert!(outcome.restored > 0);

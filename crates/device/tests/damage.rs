@@ -35,7 +35,9 @@ fn spec() -> ImageSpec {
 }
 
 fn content(page: u32) -> Vec<u8> {
-    (0..PAGE_BYTES).map(|i| (page as usize * 37 + i) as u8 | 1).collect()
+    (0..PAGE_BYTES)
+        .map(|i| (page as usize * 37 + i) as u8 | 1)
+        .collect()
 }
 
 fn spare(lpn: u32, sequence: u64, block: u32, position: u32) -> Spare {
@@ -53,7 +55,8 @@ fn spare(lpn: u32, sequence: u64, block: u32, position: u32) -> Spare {
 /// An image with three blocks in use, one of them erased once.
 fn sample(folder: &Path) -> PathBuf {
     let path = folder.join("sample.img");
-    let mut nand = ImageNand::create(&path, &spec().header().unwrap(), Durability::Process).unwrap();
+    let mut nand =
+        ImageNand::create(&path, &spec().header().unwrap(), Durability::Process).unwrap();
     nand.erase(Pbn(1)).unwrap();
     for (sequence, page) in (1..).zip(0..11) {
         let (block, position) = (page / 4, page % 4);
@@ -69,7 +72,12 @@ fn layout() -> Layout {
 }
 
 fn put(path: &Path, at: u64, bytes: &[u8]) {
-    std::fs::File::options().write(true).open(path).unwrap().write_all_at(bytes, at).unwrap();
+    std::fs::File::options()
+        .write(true)
+        .open(path)
+        .unwrap()
+        .write_all_at(bytes, at)
+        .unwrap();
 }
 
 /// Names of the findings after a change of the sample.
@@ -79,12 +87,19 @@ fn findings(change: impl FnOnce(&Path)) -> Vec<(&'static str, Severity)> {
     change(&path);
     let report = check(&path).unwrap();
     assert_eq!(report.is_sound(), report.count(Severity::Error) == 0);
-    report.findings.iter().map(|finding| (finding.kind, finding.severity)).collect()
+    report
+        .findings
+        .iter()
+        .map(|finding| (finding.kind, finding.severity))
+        .collect()
 }
 
 fn errors(change: impl FnOnce(&Path)) -> Vec<&'static str> {
     let found = findings(change).into_iter();
-    found.filter(|(_, severity)| *severity == Severity::Error).map(|(kind, _)| kind).collect()
+    found
+        .filter(|(_, severity)| *severity == Severity::Error)
+        .map(|(kind, _)| kind)
+        .collect()
 }
 
 fn page(at: u32, spare: &Spare) -> [u8; PAGE_HEADER_BYTES] {
@@ -108,17 +123,37 @@ fn every_damage_has_its_name() {
     assert_eq!(errors(|p| both(p, 24, &[9])), ["header-checksum"]);
     assert_eq!(errors(|p| put(p, 24, &[9])), ["header-checksum"]);
     let cut = |p: &Path, bytes| {
-        std::fs::File::options().write(true).open(p).unwrap().set_len(bytes).unwrap();
+        std::fs::File::options()
+            .write(true)
+            .open(p)
+            .unwrap()
+            .set_len(bytes)
+            .unwrap();
     };
     assert_eq!(errors(|p| cut(p, l.file_bytes - 1)), ["truncated"]);
     assert_eq!(errors(|p| cut(p, 100)), ["header-checksum"]);
     assert_eq!(errors(|p| cut(p, l.file_bytes + 1)), ["trailing-bytes"]);
-    assert_eq!(errors(|p| put(p, record_at(1, 1) + 16, &[7])), ["block-record"]);
-    assert_eq!(errors(|p| put(p, l.header_at(2) + 20, &[7])), ["page-header"]);
-    assert_eq!(errors(|p| put(p, l.data_at(2) + 20, &[0])), ["page-checksum"]);
+    assert_eq!(
+        errors(|p| put(p, record_at(1, 1) + 16, &[7])),
+        ["block-record"]
+    );
+    assert_eq!(
+        errors(|p| put(p, l.header_at(2) + 20, &[7])),
+        ["page-header"]
+    );
+    assert_eq!(
+        errors(|p| put(p, l.data_at(2) + 20, &[0])),
+        ["page-checksum"]
+    );
     // Pages whose checksums are right, and which still cannot be.
-    assert_eq!(errors(|p| put(p, l.header_at(3), &page(2, &spare(3, 4, 0, 3)))), ["misplaced"]);
-    assert_eq!(errors(|p| put(p, l.header_at(3), &page(3, &spare(99, 4, 0, 3)))), ["lpn-range"]);
+    assert_eq!(
+        errors(|p| put(p, l.header_at(3), &page(2, &spare(3, 4, 0, 3)))),
+        ["misplaced"]
+    );
+    assert_eq!(
+        errors(|p| put(p, l.header_at(3), &page(3, &spare(99, 4, 0, 3)))),
+        ["lpn-range"]
+    );
     assert_eq!(
         errors(|p| put(p, l.header_at(3), &page(3, &spare(3, 2, 0, 3)))),
         ["out-of-order", "duplicate-sequence"]
@@ -127,10 +162,22 @@ fn every_damage_has_its_name() {
         errors(|p| put(p, l.header_at(3), &page(3, &spare(3, 8, 0, 3)))),
         ["duplicate-sequence"]
     );
-    let lost = Spare { lost: true, ..spare(3, 4, 0, 3) };
-    assert_eq!(errors(|p| put(p, l.header_at(3), &page(3, &lost))), ["lost-page"]);
-    assert_eq!(errors(|p| put(p, l.header_at(3), &with_role(3, 77))), ["role"]);
-    let other = Header { scheme: "fast".into(), ..spec().header().unwrap() };
+    let lost = Spare {
+        lost: true,
+        ..spare(3, 4, 0, 3)
+    };
+    assert_eq!(
+        errors(|p| put(p, l.header_at(3), &page(3, &lost))),
+        ["lost-page"]
+    );
+    assert_eq!(
+        errors(|p| put(p, l.header_at(3), &with_role(3, 77))),
+        ["role"]
+    );
+    let other = Header {
+        scheme: "fast".into(),
+        ..spec().header().unwrap()
+    };
     assert_eq!(errors(|p| put(p, 0, &other.encode())), ["headers-differ"]);
 }
 
@@ -145,7 +192,11 @@ fn with_role(at: u32, code: u8) -> [u8; PAGE_HEADER_BYTES] {
 
 #[test]
 fn an_erase_cut_short_is_a_note_and_its_pages_count_as_erased() {
-    let record = BlockRecord { version: 1, erases: 5, ..BlockRecord::default() };
+    let record = BlockRecord {
+        version: 1,
+        erases: 5,
+        ..BlockRecord::default()
+    };
     let found = findings(|p| put(p, record_at(0, 1), &record.encode(0)));
     assert_eq!(found, vec![("stale-page", Severity::Note); 4]);
     let folder = tempfile::tempdir().unwrap();
@@ -154,7 +205,8 @@ fn an_erase_cut_short_is_a_note_and_its_pages_count_as_erased() {
     let mut nand = ImageNand::open(&path, Durability::Process).unwrap();
     assert_eq!((nand.found().stale, nand.erase_count(Pbn(0))), (4, 5));
     assert!(!nand.is_programmed(Ppn(0)));
-    nand.program(Ppn(0), &spare(0, 50, 0, 0), &content(0)).unwrap();
+    nand.program(Ppn(0), &spare(0, 50, 0, 0), &content(0))
+        .unwrap();
     assert_eq!(nand.read_spare(Ppn(0)).unwrap().sequence, 50);
 }
 
@@ -173,7 +225,9 @@ fn a_second_opener_is_turned_away() {
     let path = sample(folder.path());
     let first = ImageNand::open(&path, Durability::Process).unwrap();
     let locked = |e: ImageError| matches!(e, ImageError::Locked { .. });
-    assert!(locked(ImageNand::open(&path, Durability::Process).unwrap_err()));
+    assert!(locked(
+        ImageNand::open(&path, Durability::Process).unwrap_err()
+    ));
     assert!(locked(check(&path).unwrap_err()) && locked(info(&path).unwrap_err()));
     drop(first);
     assert!(ImageNand::open(&path, Durability::Process).is_ok());
@@ -183,14 +237,26 @@ fn a_second_opener_is_turned_away() {
 fn erased_blocks_take_no_space_and_pages_come_back() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("big.img");
-    let spec = ImageSpec { blocks_per_die: 1000, pages_per_block: 64, page_bytes: 4096, ..spec() };
-    let spec = ImageSpec { logical_pages: 64 * 900, ..spec };
+    let spec = ImageSpec {
+        blocks_per_die: 1000,
+        pages_per_block: 64,
+        page_bytes: 4096,
+        ..spec()
+    };
+    let spec = ImageSpec {
+        logical_pages: 64 * 900,
+        ..spec
+    };
     let made = create(&path, &spec).unwrap();
-    assert!(made.file_bytes > 260_000_000 && made.allocated_bytes < 1_000_000, "{made}");
+    assert!(
+        made.file_bytes > 260_000_000 && made.allocated_bytes < 1_000_000,
+        "{made}"
+    );
     let mut nand = ImageNand::open(&path, Durability::Process).unwrap();
     let data = vec![7; 4096];
     for page in 0..64 {
-        nand.program(Ppn(page), &spare(page, 1 + u64::from(page), 0, page), &data).unwrap();
+        nand.program(Ppn(page), &spare(page, 1 + u64::from(page), 0, page), &data)
+            .unwrap();
     }
     nand.flush().unwrap();
     drop(nand);
@@ -234,18 +300,38 @@ fn info_and_dump_print_and_serialise() {
     let folder = tempfile::tempdir().unwrap();
     let path = sample(folder.path());
     let info = info(&path).unwrap();
-    assert_eq!((info.pages_programmed, info.erases_max, info.last_sequence), (11, 1, 11));
-    assert!(info.to_string().contains("1 dies x 10 blocks x 4 pages x 48 bytes, ascending order"));
+    assert_eq!(
+        (info.pages_programmed, info.erases_max, info.last_sequence),
+        (11, 1, 11)
+    );
+    assert!(
+        info.to_string()
+            .contains("1 dies x 10 blocks x 4 pages x 48 bytes, ascending order")
+    );
     let json = serde_json::to_value(&info).unwrap();
     assert_eq!(json["scheme"], "page");
     let all = dump(&path, &DumpSelection::default()).unwrap();
     assert_eq!(all.rows.len(), 11);
-    let one = DumpSelection { lpn: Some(9), data_bytes: 2, ..DumpSelection::default() };
+    let one = DumpSelection {
+        lpn: Some(9),
+        data_bytes: 2,
+        ..DumpSelection::default()
+    };
     let one = dump(&path, &one).unwrap();
-    assert_eq!((one.rows.len(), one.rows[0].block, one.rows[0].page), (1, 2, 1));
+    assert_eq!(
+        (one.rows.len(), one.rows[0].block, one.rows[0].page),
+        (1, 2, 1)
+    );
     assert_eq!(one.rows[0].data.as_deref(), Some("4d4f"));
-    assert_eq!(serde_json::to_value(&one).unwrap()["rows"][0]["role"], "data");
-    let first = DumpSelection { erased: true, rows_max: 3, ..DumpSelection::default() };
+    assert_eq!(
+        serde_json::to_value(&one).unwrap()["rows"][0]["role"],
+        "data"
+    );
+    let first = DumpSelection {
+        erased: true,
+        rows_max: 3,
+        ..DumpSelection::default()
+    };
     assert!(dump(&path, &first).unwrap().cut);
     assert!(all.to_string().lines().count() == 12);
     let report = check(&path).unwrap();
@@ -255,7 +341,14 @@ fn info_and_dump_print_and_serialise() {
 /// Opens, mounts and reads a stranger's image; what can be read of the sample's pages is right.
 fn devour(path: &Path) {
     let _ = info(path);
-    let _ = dump(path, &DumpSelection { erased: true, data_bytes: 4, ..DumpSelection::default() });
+    let _ = dump(
+        path,
+        &DumpSelection {
+            erased: true,
+            data_bytes: 4,
+            ..DumpSelection::default()
+        },
+    );
     let report = check(path).unwrap();
     let _ = report.to_string();
     let Ok(mut nand) = ImageNand::open(path, Durability::Process) else {
@@ -266,7 +359,11 @@ fn devour(path: &Path) {
     let mut data = vec![0; nand.page_bytes()];
     for page in 0..nand.geometry().pages().min(100) {
         match nand.read(Ppn(page), &mut data) {
-            Ok(_) => assert_eq!(data, content(page), "page {page} reads what was not written"),
+            Ok(_) => assert_eq!(
+                data,
+                content(page),
+                "page {page} reads what was not written"
+            ),
             Err(NandError::Unreadable { .. } | NandError::Erased { .. }) => {}
             Err(error) => panic!("{error}"),
         }
@@ -341,7 +438,10 @@ fn geometry_of_a_header_is_checked() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("claims.img");
     let geometry = Geometry::new(4, 10_000, 512, 4 * 512 * 9_000, ProgramOrder::Ascending).unwrap();
-    let header = Header { geometry, ..spec().header().unwrap() };
+    let header = Header {
+        geometry,
+        ..spec().header().unwrap()
+    };
     std::fs::write(&path, header.encode()).unwrap();
     let error = ImageNand::open(&path, Durability::Process).unwrap_err();
     assert!(matches!(error, ImageError::Truncated { .. }), "{error}");

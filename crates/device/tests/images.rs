@@ -4,14 +4,21 @@ mod common;
 
 use common::{Host, PAGE_BYTES, chip, options_of};
 use floatgate_core::ftl::{Ftl, Visitor, all, visit};
-use floatgate_core::rng::SplitMix64;
 use floatgate_core::parts::wear::WearLeveling;
+use floatgate_core::rng::SplitMix64;
 use floatgate_device::image::format::Header;
 use floatgate_device::image::{Durability, ImageSpec, check};
 use floatgate_device::spares::pairs::PairGuard;
 use floatgate_device::{BlockDevice, ImageNand, NandFlash, Spares, SparesOptions};
 
-fn header(scheme: &str, dies: u32, blocks: u32, pages: u32, logical: u32, spares: SparesOptions) -> Header {
+fn header(
+    scheme: &str,
+    dies: u32,
+    blocks: u32,
+    pages: u32,
+    logical: u32,
+    spares: SparesOptions,
+) -> Header {
     let shape = chip(dies, blocks, pages, logical, &spares);
     let spec = ImageSpec {
         dies,
@@ -54,7 +61,8 @@ impl Visitor for OnImage {
             host.verify_all().unwrap();
             host.device.audit().unwrap();
             host = reopened(host, &path, self.spares, round % 2 == 0);
-            host.verify_all().unwrap_or_else(|error| panic!("{}: {error}", S::KEY));
+            host.verify_all()
+                .unwrap_or_else(|error| panic!("{}: {error}", S::KEY));
             host.device.audit().unwrap();
         }
         drop(host);

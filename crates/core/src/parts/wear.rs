@@ -24,10 +24,7 @@ choice! {
 pub const WEAR_GAP: u32 = 64;
 
 /// Position of the erased block with the fewest erases; the first of equals.
-pub fn youngest(
-    erased: impl Iterator<Item = Pbn>,
-    erases: impl Fn(Pbn) -> u32,
-) -> Option<usize> {
+pub fn youngest(erased: impl Iterator<Item = Pbn>, erases: impl Fn(Pbn) -> u32) -> Option<usize> {
     let aged = erased.map(erases).enumerate();
     aged.min_by_key(|&(_, erases)| erases).map(|(i, _)| i)
 }

@@ -119,7 +119,12 @@ pub fn check(path: &Path) -> Result<CheckReport, ImageError> {
         Ok(reader) => reader,
         Err(error @ (ImageError::Io { .. } | ImageError::Locked { .. })) => return Err(error),
         Err(error) => {
-            report.add(Severity::Error, header_kind(&error), (None, None), error.to_string());
+            report.add(
+                Severity::Error,
+                header_kind(&error),
+                (None, None),
+                error.to_string(),
+            );
             return Ok(report);
         }
     };
@@ -173,7 +178,10 @@ fn check_header(reader: &Reader, report: &mut CheckReport) {
     }
     let expected = reader.layout.file_bytes;
     if reader.file_bytes > expected {
-        let text = format!("{} bytes after the end at {expected}", reader.file_bytes - expected);
+        let text = format!(
+            "{} bytes after the end at {expected}",
+            reader.file_bytes - expected
+        );
         report.add(Severity::Error, "trailing-bytes", nowhere, text);
     }
     if !reader.header.clean {
@@ -208,7 +216,8 @@ impl Pass<'_> {
         for (i, fault) in seen.record_faults.iter().enumerate() {
             if let Some(fault) = fault {
                 let text = format!("record {i}: {fault}");
-                self.report.add(Severity::Error, "block-record", (Some(block), None), text);
+                self.report
+                    .add(Severity::Error, "block-record", (Some(block), None), text);
             }
         }
         let first = block * self.reader.header.geometry.pages_per_block;
@@ -306,14 +315,20 @@ impl Pass<'_> {
     fn duplicates(&mut self) {
         let mut sequences = std::mem::take(&mut self.sequences);
         sequences.sort_unstable_by_key(|one| (one.sequence, one.page));
-        for pair in sequences.windows(2).filter(|pair| pair[0].sequence == pair[1].sequence) {
+        for pair in sequences
+            .windows(2)
+            .filter(|pair| pair[0].sequence == pair[1].sequence)
+        {
             let [a, b] = [&pair[0], &pair[1]];
             let (severity, why) = if a.moved || b.moved {
                 (Severity::Note, ": the move of a block was cut short")
             } else {
                 (Severity::Error, "")
             };
-            let text = format!("program {} is physical page {} too{why}", b.sequence, a.page);
+            let text = format!(
+                "program {} is physical page {} too{why}",
+                b.sequence, a.page
+            );
             self.add(severity, "duplicate-sequence", b.page, text);
         }
     }

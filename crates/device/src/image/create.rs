@@ -92,7 +92,11 @@ impl ImageNand {
     ///
     /// # Errors
     /// If the file exists, cannot be made, or the header does not hold what is wanted.
-    pub fn create(path: &Path, header: &Header, durability: Durability) -> Result<Self, DeviceError> {
+    pub fn create(
+        path: &Path,
+        header: &Header,
+        durability: Durability,
+    ) -> Result<Self, DeviceError> {
         header.check()?;
         let file = File::options().write(true).create_new(true).open(path);
         let file = file.map_err(|e| io("create", path, e))?;

@@ -92,7 +92,8 @@ pub fn info(path: &Path) -> Result<ImageInfo, ImageError> {
     for block in 0..g.blocks() {
         let seen = reader.block(block).map_err(|e| io("read", path, e))?;
         for slot in &seen.slots {
-            info.pages_programmed += u64::from(matches!(slot, Slot::Programmed(_) | Slot::Fault(_)));
+            info.pages_programmed +=
+                u64::from(matches!(slot, Slot::Programmed(_) | Slot::Fault(_)));
             info.pages_unreadable += u64::from(matches!(slot, Slot::Fault(_)));
         }
         info.bad_blocks += u64::from(seen.record.state != BlockState::Good);
@@ -109,10 +110,20 @@ impl std::fmt::Display for ImageInfo {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut line = |name: &str, value: String| writeln!(f, "{name:<18}{value}");
         line("image", self.path.display().to_string())?;
-        line("format", format!("version {}, uuid {}", self.format_version, self.uuid))?;
-        let state = if self.clean { "closed in order" } else { "not closed in order" };
+        line(
+            "format",
+            format!("version {}, uuid {}", self.format_version, self.uuid),
+        )?;
+        let state = if self.clean {
+            "closed in order"
+        } else {
+            "not closed in order"
+        };
         line("state", state.into())?;
-        line("scheme", format!("{} {}", self.scheme, self.options.join(" ")))?;
+        line(
+            "scheme",
+            format!("{} {}", self.scheme, self.options.join(" ")),
+        )?;
         if !self.part.is_empty() {
             line("part", self.part.clone())?;
         }
@@ -128,7 +139,10 @@ impl std::fmt::Display for ImageInfo {
             ),
         )?;
         let bytes = u64::from(self.logical_pages) * u64::from(self.page_bytes);
-        line("logical", format!("{} pages, {bytes} bytes", self.logical_pages))?;
+        line(
+            "logical",
+            format!("{} pages, {bytes} bytes", self.logical_pages),
+        )?;
         line(
             "below the scheme",
             format!(
@@ -138,17 +152,26 @@ impl std::fmt::Display for ImageInfo {
         )?;
         line(
             "pages",
-            format!("{} programmed, {} unreadable", self.pages_programmed, self.pages_unreadable),
+            format!(
+                "{} programmed, {} unreadable",
+                self.pages_programmed, self.pages_unreadable
+            ),
         )?;
         line("bad blocks", self.bad_blocks.to_string())?;
         line(
             "erases a block",
-            format!("{} to {}, mean {:.1}", self.erases_min, self.erases_max, self.erases_mean),
+            format!(
+                "{} to {}, mean {:.1}",
+                self.erases_min, self.erases_max, self.erases_mean
+            ),
         )?;
         line("programs", self.last_sequence.to_string())?;
         line(
             "file",
-            format!("{} bytes, {} on the disk", self.file_bytes, self.allocated_bytes),
+            format!(
+                "{} bytes, {} on the disk",
+                self.file_bytes, self.allocated_bytes
+            ),
         )
     }
 }
@@ -305,7 +328,16 @@ impl std::fmt::Display for Dump {
         writeln!(
             f,
             "{:>7} {:>5}  {:<12} {:>10} {:>12}  {:<14} {:>10}  {:<7} {:>7} {:>10}  data",
-            "block", "page", "state", "lpn", "sequence", "role", "tag", "place", "virtual", "generation"
+            "block",
+            "page",
+            "state",
+            "lpn",
+            "sequence",
+            "role",
+            "tag",
+            "place",
+            "virtual",
+            "generation"
         )?;
         for row in &self.rows {
             let number = |n: Option<u64>| n.map_or_else(|| "-".into(), |n| n.to_string());

@@ -68,7 +68,10 @@ impl Header {
     /// A refusal that names the key.
     pub fn check(&self) -> Result<(), Refusal> {
         if !(1..=PAGE_BYTES_MAX).contains(&self.page_bytes) {
-            let text = format!("page_bytes = {}: from 1 to {PAGE_BYTES_MAX}", self.page_bytes);
+            let text = format!(
+                "page_bytes = {}: from 1 to {PAGE_BYTES_MAX}",
+                self.page_bytes
+            );
             return Err(Refusal::new("page_bytes", text));
         }
         let texts = self.scheme.len() + self.part.len() + self.options.len();
@@ -90,7 +93,13 @@ impl Header {
         put(&mut bytes, 8, &VERSION.to_le_bytes());
         put(&mut bytes, 12, &u32::from(self.clean).to_le_bytes());
         put(&mut bytes, 16, &self.sequence.to_le_bytes());
-        let numbers = [g.dies, g.blocks_per_die, g.pages_per_block, g.logical_pages, self.page_bytes];
+        let numbers = [
+            g.dies,
+            g.blocks_per_die,
+            g.pages_per_block,
+            g.logical_pages,
+            self.page_bytes,
+        ];
         for (i, number) in numbers.iter().enumerate() {
             put(&mut bytes, 24 + 4 * i, &number.to_le_bytes());
         }
@@ -103,7 +112,10 @@ impl Header {
         put(&mut bytes, 64, &self.uuid);
         put(&mut bytes, 80, &self.erase_limit.to_le_bytes());
         let mut at = TEXTS_AT;
-        for (i, text) in [&self.scheme, &self.part, &self.options].into_iter().enumerate() {
+        for (i, text) in [&self.scheme, &self.part, &self.options]
+            .into_iter()
+            .enumerate()
+        {
             put(&mut bytes, 84 + 2 * i, &(text.len() as u16).to_le_bytes());
             put(&mut bytes, at, text.as_bytes());
             at += text.len();
@@ -142,7 +154,8 @@ impl Header {
         let spares = SparesOptions {
             spare_blocks: u32_at(bytes, 48),
             wear_gap: u32_at(bytes, 52),
-            pair_guard: *of_code(&PAIR_GUARDS, bytes[45]).ok_or_else(|| bad("no such pair guard"))?,
+            pair_guard: *of_code(&PAIR_GUARDS, bytes[45])
+                .ok_or_else(|| bad("no such pair guard"))?,
             wear_leveling: *of_code(&WEAR_LEVELINGS, bytes[46])
                 .ok_or_else(|| bad("no such wear levelling"))?,
         };
@@ -229,7 +242,10 @@ impl Layout {
 
     fn split(&self, page: u32) -> (u32, u64) {
         let page = u64::from(page);
-        ((page / self.pages_per_block) as u32, page % self.pages_per_block)
+        (
+            (page / self.pages_per_block) as u32,
+            page % self.pages_per_block,
+        )
     }
 }
 
@@ -423,8 +439,11 @@ fn page_crc(header: &[u8; PAGE_HEADER_BYTES], data: &[u8]) -> u32 {
 }
 
 const PAIR_GUARDS: [PairGuard; 3] = [PairGuard::Off, PairGuard::Flushed, PairGuard::Always];
-const WEAR_LEVELINGS: [WearLeveling; 3] =
-    [WearLeveling::Off, WearLeveling::Dynamic, WearLeveling::Static];
+const WEAR_LEVELINGS: [WearLeveling; 3] = [
+    WearLeveling::Off,
+    WearLeveling::Dynamic,
+    WearLeveling::Static,
+];
 const PLACE_KINDS: [PlaceKind; 4] = [
     PlaceKind::Plain,
     PlaceKind::Mapped,

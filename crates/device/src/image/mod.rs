@@ -74,7 +74,11 @@ pub enum ImageError {
 impl std::fmt::Display for ImageError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Io { doing, path, source } => write!(f, "{doing} {}: {source}", path.display()),
+            Self::Io {
+                doing,
+                path,
+                source,
+            } => write!(f, "{doing} {}: {source}", path.display()),
             Self::Locked { path } => write!(f, "{} is in use by another program", path.display()),
             Self::Magic => f.write_str("not a Floatgate image: the first bytes are not its mark"),
             Self::Version { version } => write!(
@@ -85,7 +89,10 @@ impl std::fmt::Display for ImageError {
             Self::HeaderChecksum => f.write_str("both headers are damaged (checksum)"),
             Self::Header { what } => write!(f, "the header says what cannot be: {what}"),
             Self::Truncated { bytes, expected } => {
-                write!(f, "the file ends after {bytes} bytes, {expected} are needed")
+                write!(
+                    f,
+                    "the file ends after {bytes} bytes, {expected} are needed"
+                )
             }
         }
     }
@@ -177,7 +184,8 @@ impl ImageNand {
             file: reader.file.try_clone().map_err(|e| io("open", path, e))?,
         };
         for block in 0..geometry.blocks() {
-            nand.take_in(&reader, block).map_err(|e| io("read", path, e))?;
+            nand.take_in(&reader, block)
+                .map_err(|e| io("read", path, e))?;
         }
         Ok(nand)
     }
@@ -247,7 +255,9 @@ impl ImageNand {
     }
 
     fn put(&self, bytes: &[u8], at: u64) -> Result<(), NandError> {
-        self.file.write_all_at(bytes, at).map_err(|e| nand_io("write", e))
+        self.file
+            .write_all_at(bytes, at)
+            .map_err(|e| nand_io("write", e))
     }
 
     fn sync(&mut self) -> Result<(), NandError> {
@@ -256,11 +266,18 @@ impl ImageNand {
         Ok(())
     }
 
-    fn put_record(&mut self, block: Pbn, change: impl FnOnce(&mut BlockRecord)) -> Result<(), NandError> {
+    fn put_record(
+        &mut self,
+        block: Pbn,
+        change: impl FnOnce(&mut BlockRecord),
+    ) -> Result<(), NandError> {
         let mut record = self.blocks[block.index()];
         change(&mut record);
         record.version = record.version.wrapping_add(1);
-        self.put(&record.encode(block.0), record_at(block.0, record.version % 2))?;
+        self.put(
+            &record.encode(block.0),
+            record_at(block.0, record.version % 2),
+        )?;
         self.blocks[block.index()] = record;
         Ok(())
     }
@@ -332,7 +349,12 @@ impl Nand for ImageNand {
     fn program(&mut self, page: Ppn, spare: &Spare, data: &[u8]) -> Result<(), NandError> {
         let (block, position) = self.header.geometry.split(page);
         let written = self.written[block.index()];
-        check_program_rule(&self.header.geometry, page, self.is_programmed(page), written)?;
+        check_program_rule(
+            &self.header.geometry,
+            page,
+            self.is_programmed(page),
+            written,
+        )?;
         self.dirty()?;
         let era = self.blocks[block.index()].erases;
         let header = PageHeader::new(era, page.0, spare, data);
@@ -352,13 +374,19 @@ impl Nand for ImageNand {
             self.sync()?;
         }
         // With the new count all pages are of an earlier life; the hole only frees their space.
-        self.put_record(block, |record| record.erases = record.erases.saturating_add(1))?;
+        self.put_record(block, |record| {
+            record.erases = record.erases.saturating_add(1)
+        })?;
         for position in 0..self.written[block.index()] {
             self.mark(self.header.geometry.ppn(block, position), false);
         }
         self.written[block.index()] = 0;
-        punch(&self.file, self.layout.block_at(block.0), self.layout.block_bytes)
-            .map_err(|e| nand_io("erase in", e))
+        punch(
+            &self.file,
+            self.layout.block_at(block.0),
+            self.layout.block_bytes,
+        )
+        .map_err(|e| nand_io("erase in", e))
     }
 
     fn mark_bad(&mut self, block: Pbn, state: BlockState) -> Result<(), NandError> {
@@ -396,7 +424,8 @@ impl Damage for ImageNand {
 }
 
 fn read_at(file: &File, bytes: &mut [u8], at: u64) -> Result<(), NandError> {
-    file.read_exact_at(bytes, at).map_err(|e| nand_io("read", e))
+    file.read_exact_at(bytes, at)
+        .map_err(|e| nand_io("read", e))
 }
 
 /// Frees the space of a range, which reads as zeroes from then on; writes zeroes where holes are not known.
@@ -423,5 +452,9 @@ fn nand_io(doing: &'static str, source: std::io::Error) -> NandError {
 
 fn io(doing: &'static str, path: &Path, source: std::io::Error) -> ImageError {
     let path = path.to_path_buf();
-    ImageError::Io { doing, path, source }
+    ImageError::Io {
+        doing,
+        path,
+        source,
+    }
 }

@@ -45,7 +45,11 @@ impl Reader {
     pub fn open(path: &Path, write: bool) -> Result<Self, ImageError> {
         let file = File::options().read(true).write(write).open(path);
         let file = file.map_err(|e| image_io("open", path, e))?;
-        let locked = if write { file.try_lock() } else { file.try_lock_shared() };
+        let locked = if write {
+            file.try_lock()
+        } else {
+            file.try_lock_shared()
+        };
         match locked {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -54,7 +58,10 @@ impl Reader {
             }
             Err(TryLockError::Error(e)) => return Err(image_io("lock", path, e)),
         }
-        let file_bytes = file.metadata().map_err(|e| image_io("read", path, e))?.len();
+        let file_bytes = file
+            .metadata()
+            .map_err(|e| image_io("read", path, e))?
+            .len();
         let copies = [0, 1].map(|copy| read_header(&file, path, copy * HEADER_BYTES as u64));
         let header = newest(&copies)?;
         Ok(Self {
@@ -90,8 +97,10 @@ impl Reader {
         }
         let pages = self.header.geometry.pages_per_block;
         let mut bytes = vec![0; pages as usize * PAGE_HEADER_BYTES];
-        self.file.read_exact_at(&mut bytes, self.layout.block_at(block))?;
-        let mut slots: Vec<Slot> = (0..).zip(bytes.chunks_exact(PAGE_HEADER_BYTES))
+        self.file
+            .read_exact_at(&mut bytes, self.layout.block_at(block))?;
+        let mut slots: Vec<Slot> = (0..)
+            .zip(bytes.chunks_exact(PAGE_HEADER_BYTES))
             .map(|(position, bytes)| slot_of(bytes, block * pages + position))
             .collect();
         let mut last_sequence = 0;
@@ -124,7 +133,8 @@ impl Reader {
         copy: u64,
     ) -> io::Result<Result<Option<BlockRecord>, &'static str>> {
         let mut bytes = [0; RECORD_BYTES];
-        self.file.read_exact_at(&mut bytes, record_at(block, copy))?;
+        self.file
+            .read_exact_at(&mut bytes, record_at(block, copy))?;
         Ok(BlockRecord::decode(&bytes, block))
     }
 
@@ -175,9 +185,15 @@ impl ImageError {
     /// The same error once more; those of the file system are told anew.
     fn again(&self) -> Self {
         match self {
-            Self::Io { doing, path, source } => {
-                image_io(doing, path, io::Error::new(source.kind(), source.to_string()))
-            }
+            Self::Io {
+                doing,
+                path,
+                source,
+            } => image_io(
+                doing,
+                path,
+                io::Error::new(source.kind(), source.to_string()),
+            ),
             Self::Locked { path } => Self::Locked { path: path.clone() },
             Self::Magic => Self::Magic,
             Self::Version { version } => Self::Version { version: *version },

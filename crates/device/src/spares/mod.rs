@@ -38,7 +38,7 @@ use floatgate_core::{Geometry, Pbn, Ppn};
 use crate::nand::{BlockState, Nand, NandError, Place, PlaceKind, Spare};
 pub use mount::virtual_geometry;
 use overlay::Overlay;
-use pairs::{PairGuard, Risk, Ring};
+use pairs::{PairGuard, Ring, Risk};
 
 /// How often a page that cannot be read is tried again.
 pub const READ_RETRIES: u32 = 3;
@@ -400,7 +400,10 @@ impl<N: Nand> Spares<N> {
                 generation: self.generation[block.index()],
                 ..Place::default()
             };
-            let to = self.nand.geometry().ppn(self.place[block.index()], position);
+            let to = self
+                .nand
+                .geometry()
+                .ppn(self.place[block.index()], position);
             match self.nand.program(to, &spare, data) {
                 Err(NandError::ProgramFailed { .. }) => self.replace(block, position)?,
                 outcome => return outcome,
@@ -461,8 +464,7 @@ impl<N: Nand> Nand for Spares<N> {
 
     /// Of the physical block that this one stands for at present.
     fn erase_count(&self, block: Pbn) -> u32 {
-        self.place(block)
-            .map_or(0, |at| self.nand.erase_count(at))
+        self.place(block).map_or(0, |at| self.nand.erase_count(at))
     }
 
     fn block_state(&self, _block: Pbn) -> BlockState {
@@ -523,7 +525,11 @@ impl<N: Nand> Nand for Spares<N> {
         match self.options.wear_leveling {
             // It keeps its place, unless that is bad now.
             WearLeveling::Off => {
-                if self.dies[die as usize].free.pop_back_if(|free| *free == at).is_some() {
+                if self.dies[die as usize]
+                    .free
+                    .pop_back_if(|free| *free == at)
+                    .is_some()
+                {
                     self.place[block.index()] = at;
                 }
                 Ok(())
@@ -545,7 +551,11 @@ impl<N: Nand> Nand for Spares<N> {
 
     fn check_writable(&self) -> Result<(), NandError> {
         let least = i64::from(self.options.spare_blocks.min(1));
-        match self.dies.iter().position(|die| die.read_only || die.spares < least) {
+        match self
+            .dies
+            .iter()
+            .position(|die| die.read_only || die.spares < least)
+        {
             Some(die) => Err(NandError::ReadOnly { die: die as u32 }),
             None => Ok(()),
         }

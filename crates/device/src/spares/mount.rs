@@ -6,9 +6,7 @@ use floatgate_core::parts::wear::WearLeveling;
 use floatgate_core::{Geometry, Pbn, ProgramOrder, Refusal};
 
 use super::pairs::{PairGuard, Risk};
-use super::{
-    Die, Patch, Pick, READ_RETRIES, Spares, SparesOptions, SparesStats, unless_read_only,
-};
+use super::{Die, Patch, Pick, READ_RETRIES, Spares, SparesOptions, SparesStats, unless_read_only};
 use crate::error::DeviceError;
 use crate::nand::{BlockState, Nand, NandError, Place, PlaceKind, Spare};
 
@@ -155,11 +153,7 @@ impl<N: Nand> Spares<N> {
     }
 
     /// A block that lost all it had with its lower page is known by the copy of that page.
-    fn identify_by_copies(
-        &mut self,
-        rings: &[Pbn],
-        idle: &mut Vec<Pbn>,
-    ) -> Result<(), NandError> {
+    fn identify_by_copies(&mut self, rings: &[Pbn], idle: &mut Vec<Pbn>) -> Result<(), NandError> {
         for &ring in rings {
             for page in 0..self.geometry.pages_per_block {
                 let Some(spare) = self.try_spare(ring, page)? else {
@@ -271,7 +265,9 @@ impl<N: Nand> Spares<N> {
         for &ring in rings {
             for page in 0..self.geometry.pages_per_block {
                 if let Some((block, patch)) = self.needed_copy(ring, page)?
-                    && !patches.iter().any(|(b, p)| *b == block && p.page == patch.page)
+                    && !patches
+                        .iter()
+                        .any(|(b, p)| *b == block && p.page == patch.page)
                 {
                     patches.push((block, patch));
                 }
@@ -289,11 +285,7 @@ impl<N: Nand> Spares<N> {
     }
 
     /// The copy at a page of a ring block, if what it copies has become unreadable.
-    fn needed_copy(
-        &mut self,
-        ring: Pbn,
-        page: u32,
-    ) -> Result<Option<(Pbn, Patch)>, NandError> {
+    fn needed_copy(&mut self, ring: Pbn, page: u32) -> Result<Option<(Pbn, Patch)>, NandError> {
         let Some(spare) = self.try_spare(ring, page)? else {
             return Ok(None);
         };
@@ -316,7 +308,14 @@ impl<N: Nand> Spares<N> {
         let mut data = vec![0; self.nand.page_bytes()];
         let at = self.nand.geometry().ppn(ring, page);
         match self.nand.read(at, &mut data) {
-            Ok(spare) => Ok(Some((block, Patch { page: lower, spare, data }))),
+            Ok(spare) => Ok(Some((
+                block,
+                Patch {
+                    page: lower,
+                    spare,
+                    data,
+                },
+            ))),
             Err(NandError::Unreadable { .. }) => Ok(None),
             Err(error) => Err(error),
         }

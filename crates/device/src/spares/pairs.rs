@@ -176,7 +176,10 @@ mod tests {
             let mut lowers = Vec::new();
             for upper in uppers {
                 let lower = lower_of(upper, pages).unwrap();
-                assert!(lower < upper && lower_of(lower, pages).is_none(), "{pages}: {upper}");
+                assert!(
+                    lower < upper && lower_of(lower, pages).is_none(),
+                    "{pages}: {upper}"
+                );
                 lowers.push(lower);
             }
             let pairs = lowers.len();
@@ -187,7 +190,9 @@ mod tests {
                 assert_eq!(pairs as u32, pages / 2);
             }
         }
-        let of_eight: Vec<_> = (0..8).filter_map(|page| Some((lower_of(page, 8)?, page))).collect();
+        let of_eight: Vec<_> = (0..8)
+            .filter_map(|page| Some((lower_of(page, 8)?, page)))
+            .collect();
         assert_eq!(of_eight, [(0, 2), (1, 4), (3, 6), (5, 7)]);
     }
 }

@@ -78,7 +78,10 @@ impl<S: Ftl, N: Nand> Host<S, N> {
             bytes[8..].fill(0x5A);
         }
         let start = sector as usize * SECTOR_BYTES;
-        let (first, end) = (start / PAGE_BYTES, (start + data.len()).div_ceil(PAGE_BYTES));
+        let (first, end) = (
+            start / PAGE_BYTES,
+            (start + data.len()).div_ceil(PAGE_BYTES),
+        );
         let mut new = self.shadow[first..end].concat();
         new[start - first * PAGE_BYTES..][..data.len()].copy_from_slice(&data);
         let outcome = self.device.write(sector, &data);
@@ -95,7 +98,9 @@ impl<S: Ftl, N: Nand> Host<S, N> {
 
     pub fn trim(&mut self, page: u32, pages: u32) -> Result<(), DeviceError> {
         let per_page = (PAGE_BYTES / SECTOR_BYTES) as u64;
-        let outcome = self.device.trim(u64::from(page) * per_page, u64::from(pages) * per_page);
+        let outcome = self
+            .device
+            .trim(u64::from(page) * per_page, u64::from(pages) * per_page);
         for page in page..page + pages {
             if outcome.is_ok() {
                 self.shadow[page as usize] = vec![0; PAGE_BYTES];
@@ -108,12 +113,16 @@ impl<S: Ftl, N: Nand> Host<S, N> {
 
     /// Whether a page may hold those bytes.
     pub fn allows(&self, page: u32, bytes: &[u8]) -> bool {
-        let else_ = self.maybe.iter().any(|(p, other)| *p == page && other == bytes);
+        let else_ = self
+            .maybe
+            .iter()
+            .any(|(p, other)| *p == page && other == bytes);
         self.shadow[page as usize] == bytes || else_
     }
 
     pub fn verify(&mut self, page: u32) -> Result<(), String> {
-        self.read(page).map_err(|error| format!("page {page}: {error}"))?
+        self.read(page)
+            .map_err(|error| format!("page {page}: {error}"))?
     }
 
     /// Reads a page: an error of the device, or whether the bytes are right.
@@ -172,7 +181,8 @@ pub fn scan<N: Nand>(flash: &mut NandFlash<N>, pages: usize) -> Vec<Option<Vec<u
             continue;
         }
         let (oob, ()) = flash.read_oob(Ppn(page), Cause::Map, ()).unwrap();
-        let Some(read) = oob.filter(|read| !matches!(read.oob.role, Role::Map | Role::Summary)) else {
+        let Some(read) = oob.filter(|read| !matches!(read.oob.role, Role::Map | Role::Summary))
+        else {
             continue;
         };
         let at = &mut newest[read.oob.lpn.index()];
@@ -184,7 +194,9 @@ pub fn scan<N: Nand>(flash: &mut NandFlash<N>, pages: usize) -> Vec<Option<Vec<u
     for at in newest {
         contents.push(at.map(|(_, at)| {
             flash.new_request(1);
-            flash.host_read(floatgate_core::Slot(0), at, ()).expect("its OOB could be read");
+            flash
+                .host_read(floatgate_core::Slot(0), at, ())
+                .expect("its OOB could be read");
             flash.buffer().to_vec()
         }));
     }
