@@ -434,7 +434,11 @@ impl<N: Nand> Spares<N> {
         let used = (first..first + self.geometry.blocks_per_die).map(Pbn);
         let cold = used
             .filter(|block| self.generation[block.index()] != 0)
-            .min_by_key(|block| nand.erase_count(self.place[block.index()]))?;
+            // Of equals the one that has rested longest, for it is the coldest.
+            .min_by_key(|block| {
+                let erases = nand.erase_count(self.place[block.index()]);
+                (erases, self.generation[block.index()])
+            })?;
         let least = nand.erase_count(self.place[cold.index()]);
         let free = &self.dies[die as usize].free;
         let oldest = free.iter().map(|&at| nand.erase_count(at)).max()?;
