@@ -37,7 +37,7 @@ impl Visitor for UntilReadOnly {
         let mut host = Host::new(BlockDevice::<S, _>::create(spares, &options_of::<S>(2)).unwrap());
         let mut rng = SplitMix64::new(self.seed);
         // Without trims the chip alone, mounted anew, must hold everything too.
-        let trims = self.seed % 2 == 0;
+        let trims = self.seed.is_multiple_of(2);
         for request in 0..self.requests {
             if let Err(error) = host.random(&mut rng, trims) {
                 assert!(error.is_read_only(), "{}: {error}", S::KEY);

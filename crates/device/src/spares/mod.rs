@@ -29,10 +29,11 @@
 mod mount;
 mod overlay;
 pub mod pairs;
+mod wear;
 
 use std::collections::VecDeque;
 
-use floatgate_core::parts::wear::{self, WEAR_GAP, WearLeveling};
+use floatgate_core::parts::wear::{WEAR_GAP, WearLeveling, oldest, youngest};
 use floatgate_core::{Geometry, Pbn, Ppn};
 
 use crate::nand::{BlockState, Nand, NandError, Place, PlaceKind, Spare};
@@ -256,9 +257,9 @@ impl<N: Nand> Spares<N> {
         let (free, nand) = (&self.dies[die as usize].free, &self.nand);
         let erases = |block| nand.erase_count(block);
         let at = match pick {
-            Pick::Oldest => wear::oldest(free.iter().copied(), erases),
+            Pick::Oldest => oldest(free.iter().copied(), erases),
             Pick::Next if self.options.wear_leveling == WearLeveling::Off => Some(0),
-            Pick::Next => wear::youngest(free.iter().copied(), erases),
+            Pick::Next => youngest(free.iter().copied(), erases),
         };
         match at.and_then(|at| self.dies[die as usize].free.remove(at)) {
             Some(block) => Ok(block),
@@ -409,40 +410,6 @@ impl<N: Nand> Spares<N> {
                 outcome => return outcome,
             }
         }
-    }
-
-    // ---- wear -------------------------------------------------------------------------------------
-
-    /// Hot/cold swaps of a die, until no block with content lags behind by more than the gap.
-    fn level(&mut self, die: u32) -> Result<(), NandError> {
-        while let Some(cold) = self.lagging(die) {
-            let (old, pages) = self.move_block(cold, Pick::Oldest, None, &[])?;
-            self.stats.wear_swaps += 1;
-            self.stats.wear_moved_pages += u64::from(pages);
-            self.reclaim(old)?;
-        }
-        Ok(())
-    }
-
-    /// The virtual block whose content should move, if there is one.
-    fn lagging(&self, die: u32) -> Option<Pbn> {
-        let (chip, nand) = (self.nand.geometry(), &self.nand);
-        let of_die = (0..chip.blocks_per_die).map(|index| chip.pbn(die, index));
-        let good = of_die.filter(|&at| nand.block_state(at) == BlockState::Good);
-        let most = good.map(|at| nand.erase_count(at)).max()?;
-        let first = self.geometry.pbn(die, 0).0;
-        let used = (first..first + self.geometry.blocks_per_die).map(Pbn);
-        let cold = used
-            .filter(|block| self.generation[block.index()] != 0)
-            // Of equals the one that has rested longest, for it is the coldest.
-            .min_by_key(|block| {
-                let erases = nand.erase_count(self.place[block.index()]);
-                (erases, self.generation[block.index()])
-            })?;
-        let least = nand.erase_count(self.place[cold.index()]);
-        let free = &self.dies[die as usize].free;
-        let oldest = free.iter().map(|&at| nand.erase_count(at)).max()?;
-        wear::should_move(most, least, oldest, self.options.wear_gap).then_some(cold)
     }
 }
 
