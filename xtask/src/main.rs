@@ -73,19 +73,40 @@ impl Steps {
             println!("{word:<8} {:>6.1} s  {name}{why}", time.as_secs_f64());
         }
         println!("{passed} passed, {failed} failed, {skipped} skipped");
-        if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        if failed == 0 {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        }
     }
 }
 
 fn test() -> ExitCode {
-    let mut steps = Steps { root: root(), done: Vec::new() };
-    steps.step("format", |root| with_component(root, "fmt", "rustfmt", &["fmt", "--all", "--check"]));
+    let mut steps = Steps {
+        root: root(),
+        done: Vec::new(),
+    };
+    steps.step("format", |root| {
+        with_component(root, "fmt", "rustfmt", &["fmt", "--all", "--check"])
+    });
     steps.step("lints", |root| {
-        let args = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
+        let args = [
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--locked",
+            "--",
+            "-D",
+            "warnings",
+        ];
         with_component(root, "clippy", "clippy", &args)
     });
-    steps.step("tests", |root| cargo(root, &["test", "--workspace", "--locked"]));
-    steps.step("build the command", |root| cargo(root, &["build", "--release", "--locked"]));
+    steps.step("tests", |root| {
+        cargo(root, &["test", "--workspace", "--locked"])
+    });
+    steps.step("build the command", |root| {
+        cargo(root, &["build", "--release", "--locked"])
+    });
     steps.step("conformance vectors", conformance);
     steps.step("main command", main_command);
     steps.report()
@@ -113,14 +134,22 @@ fn cargo(root: &Path, args: &[&str]) -> Outcome {
 fn with_component(root: &Path, subcommand: &str, component: &str, args: &[&str]) -> Outcome {
     let works = || {
         let mut probe = Command::new(env!("CARGO"));
-        probe.current_dir(root).args([subcommand, "--version"]).stdout(Stdio::null()).stderr(Stdio::null());
+        probe
+            .current_dir(root)
+            .args([subcommand, "--version"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         probe.status().is_ok_and(|status| status.success())
     };
     if !works() {
         println!("installing the component {component}");
-        run(Command::new("rustup").current_dir(root).args(["component", "add", component]));
+        run(Command::new("rustup")
+            .current_dir(root)
+            .args(["component", "add", component]));
         if !works() {
-            return Outcome::Skipped(format!("the component {component} is not installed and cannot be: rustup component add {component}"));
+            return Outcome::Skipped(format!(
+                "the component {component} is not installed and cannot be: rustup component add {component}"
+            ));
         }
     }
     cargo(root, args)
@@ -134,14 +163,20 @@ fn conformance(root: &Path) -> Outcome {
     }
     let mut files = Vec::new();
     for folder in std::fs::read_dir(&vectors).into_iter().flatten().flatten() {
-        for file in std::fs::read_dir(folder.path()).into_iter().flatten().flatten() {
+        for file in std::fs::read_dir(folder.path())
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
             if file.path().extension().is_some_and(|e| e == "json") {
                 files.push(file.path());
             }
         }
     }
     files.sort();
-    run(Command::new(root.join("target/release/floatgate")).arg("conform").args(files))
+    run(Command::new(root.join("target/release/floatgate"))
+        .arg("conform")
+        .args(files))
 }
 
 /// `compare` without arguments, as a newcomer types it, in a folder of its own.
@@ -153,7 +188,9 @@ fn main_command(root: &Path) -> Outcome {
     let report = folder.join("floatgate-report.html");
     let _ = std::fs::remove_file(&report);
     let start = Instant::now();
-    let outcome = run(Command::new(root.join("target/release/floatgate")).arg("compare").current_dir(&folder));
+    let outcome = run(Command::new(root.join("target/release/floatgate"))
+        .arg("compare")
+        .current_dir(&folder));
     println!("{:.1} s", start.elapsed().as_secs_f64());
     match outcome {
         Outcome::Passed if !report.is_file() => Outcome::Failed("compare wrote no report".into()),

@@ -7,9 +7,16 @@ use clap_complete::Shell;
 
 /// Exit codes: 0 done, 1 `conform` found a difference, 2 something in the input is wrong, 3 a bug.
 #[derive(Debug, Parser)]
-#[command(name = "floatgate", version, about = "The laboratory and workshop for flash translation layers", max_term_width = 100)]
-#[command(after_help = "Begin with `floatgate compare`: all schemes on a bundled real trace, a table and a report.\n\
-    Exit codes: 0 done, 1 conform found a difference, 2 something in the input is wrong, 3 a bug.")]
+#[command(
+    name = "floatgate",
+    version,
+    about = "The laboratory and workshop for flash translation layers",
+    max_term_width = 100
+)]
+#[command(
+    after_help = "Begin with `floatgate compare`: all schemes on a bundled real trace, a table and a report.\n\
+    Exit codes: 0 done, 1 conform found a difference, 2 something in the input is wrong, 3 a bug."
+)]
 pub struct Arguments {
     /// What to do.
     #[command(subcommand)]
@@ -35,7 +42,9 @@ pub enum Command {
     /// Print a configuration file to start from
     Config(ConfigArgs),
     /// Print a completion script for a shell
-    #[command(after_help = "Example:\n  floatgate completions bash > ~/.local/share/bash-completion/completions/floatgate")]
+    #[command(
+        after_help = "Example:\n  floatgate completions bash > ~/.local/share/bash-completion/completions/floatgate"
+    )]
     Completions {
         /// The shell
         shell: Shell,
@@ -76,6 +85,9 @@ pub struct RunArgs {
     /// Trace, configuration, results
     #[command(flatten)]
     pub setup: Setup,
+    /// Write one row a request (times, work by kind) to this file: .parquet or .csv
+    #[arg(long, value_name = "FILE")]
+    pub requests_out: Option<std::path::PathBuf>,
 }
 
 /// Arguments of `compare`.
@@ -239,7 +251,9 @@ pub struct JsonArgs {
 
 /// Arguments of `config`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  floatgate config > floatgate.toml\n  floatgate config --schema > floatgate.schema.json")]
+#[command(
+    after_help = "Examples:\n  floatgate config > floatgate.toml\n  floatgate config --schema > floatgate.schema.json"
+)]
 pub struct ConfigArgs {
     /// Print a JSON schema of the configuration, for editors
     #[arg(long)]
@@ -248,10 +262,16 @@ pub struct ConfigArgs {
 
 /// Help that ends with the list of the formats.
 fn formats_help(examples: &'static str) -> String {
-    let mut help = format!("{examples}\n\nFormats (* can be written), detected by content; gzip, xz, zstd, bzip2 are seen through:\n");
+    let mut help = format!(
+        "{examples}\n\nFormats (* can be written), detected by content; gzip, xz, zstd, bzip2 are seen through:\n"
+    );
     for format in floatgate_trace::Format::ALL {
         let mark = if format.writable() { '*' } else { ' ' };
-        help.push_str(&format!("  {:<10}{mark} {}\n", format.name(), format.describe()));
+        help.push_str(&format!(
+            "  {:<10}{mark} {}\n",
+            format.name(),
+            format.describe()
+        ));
     }
     help
 }

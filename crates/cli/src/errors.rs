@@ -54,12 +54,21 @@ pub type Outcome<T> = Result<T, Problem>;
 impl Problem {
     /// Something that the user can put right.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), place: Place::Default, help: None, code: EXIT_USER }
+        Self {
+            message: message.into(),
+            place: Place::Default,
+            help: None,
+            code: EXIT_USER,
+        }
     }
 
     /// Something that the user cannot put right.
     pub fn bug(message: impl Into<String>) -> Self {
-        Self { code: EXIT_BUG, ..Self::new(message) }.help("this is a bug in the scheme or in Floatgate; please report it")
+        Self {
+            code: EXIT_BUG,
+            ..Self::new(message)
+        }
+        .help("this is a bug in the scheme or in Floatgate; please report it")
     }
 
     /// The same with its place.
@@ -117,7 +126,11 @@ impl Source {
         let before = self.text.get(..byte).unwrap_or(&self.text);
         let start = before.rfind('\n').map_or(0, |at| at + 1);
         let line = self.text[start..].lines().next().unwrap_or_default();
-        (before.matches('\n').count() + 1, before[start..].chars().count() + 1, line)
+        (
+            before.matches('\n').count() + 1,
+            before[start..].chars().count() + 1,
+            line,
+        )
     }
 
     /// The line with carets under the span.
@@ -125,12 +138,23 @@ impl Source {
         let (line_no, column, line) = self.locate(span.start);
         let margin = line_no.to_string().len();
         // Tabs stay tabs, so that the carets stand below their text whatever a tab's width is.
-        let indent: String = line.chars().take(column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        let indent: String = line
+            .chars()
+            .take(column - 1)
+            .map(|c| if c == '\t' { '\t' } else { ' ' })
+            .collect();
         let left = line.chars().count().saturating_sub(column - 1);
-        let marked = self.text.get(span.clone()).map_or(1, |text| text.chars().count());
+        let marked = self
+            .text
+            .get(span.clone())
+            .map_or(1, |text| text.chars().count());
         let carets = "^".repeat(marked.min(left).max(1));
         write!(f, "\n  --> {}:{line_no}:{column}", self.name)?;
-        write!(f, "\n {:margin$} |\n {line_no} | {line}\n {:margin$} | {indent}{carets}", "", "")
+        write!(
+            f,
+            "\n {:margin$} |\n {line_no} | {line}\n {:margin$} | {indent}{carets}",
+            "", ""
+        )
     }
 }
 
@@ -150,8 +174,16 @@ mod tests {
 
     #[test]
     fn problems_point_into_the_file() {
-        let source = Arc::new(Source { name: "a.toml".into(), text: "[device]\n\tdyes = 4\n".into() });
-        let problem = Problem::new("no key dyes").at(&Place::File { source, span: 10..14 }).help("dies?");
+        let source = Arc::new(Source {
+            name: "a.toml".into(),
+            text: "[device]\n\tdyes = 4\n".into(),
+        });
+        let problem = Problem::new("no key dyes")
+            .at(&Place::File {
+                source,
+                span: 10..14,
+            })
+            .help("dies?");
         assert_eq!(
             problem.to_string(),
             "error: no key dyes\n  --> a.toml:2:2\n   |\n 2 | \tdyes = 4\n   | \t^^^^\n  help: dies?"

@@ -58,7 +58,11 @@ impl Cli {
     #[must_use]
     pub fn scheme<S: Ftl>(mut self) -> Self {
         let scheme = Scheme::of::<S>();
-        match self.schemes.iter_mut().find(|known| known.info.key == scheme.info.key) {
+        match self
+            .schemes
+            .iter_mut()
+            .find(|known| known.info.key == scheme.info.key)
+        {
             Some(known) => *known = scheme,
             None => self.schemes.push(scheme),
         }

@@ -8,7 +8,10 @@ use crate::table::bytes;
 /// Bytes that this process may still take: what the system has available, and less if a control group
 /// limits it. None where the system does not say.
 pub fn available() -> Option<u64> {
-    [system(), control_group(), control_group_v1()].into_iter().flatten().min()
+    [system(), control_group(), control_group_v1()]
+        .into_iter()
+        .flatten()
+        .min()
 }
 
 /// Refuses what does not fit, before the memory is taken.
@@ -29,7 +32,9 @@ pub fn check(needed: u64, available: Option<u64>, what: &str) -> Outcome<()> {
 
 fn system() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
@@ -39,7 +44,10 @@ fn control_group() -> Option<u64> {
     let own = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
     let root = Path::new("/sys/fs/cgroup");
     let own = root.join(own);
-    own.ancestors().take_while(|folder| folder.starts_with(root)).filter_map(left_of).min()
+    own.ancestors()
+        .take_while(|folder| folder.starts_with(root))
+        .filter_map(left_of)
+        .min()
 }
 
 fn left_of(folder: &Path) -> Option<u64> {
@@ -51,7 +59,9 @@ fn left_of(folder: &Path) -> Option<u64> {
 /// File pages that the kernel would give back.
 fn reclaimable(folder: &Path) -> u64 {
     let text = std::fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
-    text.lines().find_map(|line| line.strip_prefix("inactive_file ")?.parse().ok()).unwrap_or(0)
+    text.lines()
+        .find_map(|line| line.strip_prefix("inactive_file ")?.parse().ok())
+        .unwrap_or(0)
 }
 
 fn control_group_v1() -> Option<u64> {
@@ -74,6 +84,9 @@ mod tests {
         assert!(check(10, Some(10), "the run").is_ok());
         assert!(check(10, None, "the run").is_ok());
         let problem = check(3 << 30, Some(1 << 30), "the run").unwrap_err();
-        assert_eq!(problem.message(), "the run needs about 3.00 GiB of memory, but only 1.00 GiB are available");
+        assert_eq!(
+            problem.message(),
+            "the run needs about 3.00 GiB of memory, but only 1.00 GiB are available"
+        );
     }
 }

@@ -14,7 +14,10 @@ pub fn number(record: &Value, path: &str) -> Option<f64> {
 
 /// A count in a record; 0 if it is not there.
 pub fn whole(record: &Value, path: &str) -> u64 {
-    record.pointer(&format!("/{path}")).and_then(Value::as_u64).unwrap_or(0)
+    record
+        .pointer(&format!("/{path}"))
+        .and_then(Value::as_u64)
+        .unwrap_or(0)
 }
 
 /// The latest arrival of a run, seconds after the first.
@@ -32,7 +35,10 @@ pub fn of(records: &[&Value], plan: &Plan, span_s: f64) -> Vec<String> {
 }
 
 fn names(records: &[&Value]) -> String {
-    let names: Vec<&str> = records.iter().filter_map(|record| record["scheme"].as_str()).collect();
+    let names: Vec<&str> = records
+        .iter()
+        .filter_map(|record| record["scheme"].as_str())
+        .collect();
     names.join(", ")
 }
 
@@ -45,15 +51,27 @@ fn nothing_collected(records: &[&Value], plan: &Plan) -> Option<String> {
     let first = none.first()?;
     let written = whole(first, "counters/host/page_writes");
     let device = &plan.device;
-    let pages = u64::from(device.dies) * u64::from(device.blocks) * u64::from(device.part.pages_per_block);
+    let pages =
+        u64::from(device.dies) * u64::from(device.blocks) * u64::from(device.part.pages_per_block);
     let full = plan.start == floatgate_core::Start::Full;
-    let erased = if full { pages - device.logical_pages } else { pages };
+    let erased = if full {
+        pages - device.logical_pages
+    } else {
+        pages
+    };
     let why = if written == 0 {
         "the trace writes nothing".to_string()
     } else if written <= erased {
-        format!("the host wrote {} pages and {} were erased at the start", count(written), count(erased))
+        format!(
+            "the host wrote {} pages and {} were erased at the start",
+            count(written),
+            count(erased)
+        )
     } else {
-        format!("the host wrote {} pages, and what they replaced went without copies", count(written))
+        format!(
+            "the host wrote {} pages, and what they replaced went without copies",
+            count(written)
+        )
     };
     Some(format!(
         "no garbage collection happened in {}: {why}. A longer trace, a smaller device or --set run.ageing=overwrite:1 makes it happen.",
@@ -73,8 +91,15 @@ fn fell_behind(records: &[&Value], plan: &Plan, span_s: f64) -> Option<String> {
         let backlog_s = (elapsed_s - span_s).max(worst_s);
         (backlog_s > 0.1 * span_s).then_some(backlog_s)
     };
-    let slow: Vec<&Value> = records.iter().copied().filter(|record| late(record).is_some()).collect();
-    let worst = slow.iter().filter_map(|record| late(record)).fold(0.0, f64::max);
+    let slow: Vec<&Value> = records
+        .iter()
+        .copied()
+        .filter(|record| late(record).is_some())
+        .collect();
+    let worst = slow
+        .iter()
+        .filter_map(|record| late(record))
+        .fold(0.0, f64::max);
     (!slow.is_empty()).then(|| {
         format!(
             "{} did not keep up with the arrivals ({} s): requests waited up to {} s, so the response times measure the \
@@ -88,7 +113,9 @@ fn fell_behind(records: &[&Value], plan: &Plan, span_s: f64) -> Option<String> {
 
 fn not_settled(records: &[&Value]) -> Option<String> {
     let unsettled = |record: &&Value| {
-        record["ageing"].as_array().is_some_and(|steps| steps.iter().any(|step| step["settled"] == false))
+        record["ageing"]
+            .as_array()
+            .is_some_and(|steps| steps.iter().any(|step| step["settled"] == false))
     };
     let unsettled: Vec<&Value> = records.iter().copied().filter(unsettled).collect();
     (!unsettled.is_empty()).then(|| {

@@ -14,9 +14,9 @@ use crate::errors::{Outcome, Problem};
 pub fn print(text: &str) -> Outcome<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Problem::new(format!("cannot write to standard output: {error}")))
-        }
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Problem::new(format!(
+            "cannot write to standard output: {error}"
+        ))),
         _ => Ok(()),
     }
 }
@@ -24,7 +24,7 @@ pub fn print(text: &str) -> Outcome<()> {
 /// Writes a JSON value and a newline to standard output.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn print_json(value: &Value) -> Outcome<()> {
     print(&format!("{value:#}\n"))
 }
@@ -45,12 +45,20 @@ pub fn write_file(path: &Path, text: &str) -> Outcome<()> {
         _ => Path::new("."),
     };
     let failed = |error: std::io::Error| {
-        Problem::new(format!("cannot write {}: {error}", path.display())).help("name a file in a folder that exists and may be written")
+        Problem::new(format!("cannot write {}: {error}", path.display()))
+            .help("name a file in a folder that exists and may be written")
     };
     if path.is_dir() {
-        return Err(Problem::new(format!("cannot write {}: it is a folder", path.display())).help("name a file"));
+        return Err(
+            Problem::new(format!("cannot write {}: it is a folder", path.display()))
+                .help("name a file"),
+        );
     }
-    let mut file = tempfile::Builder::new().prefix(".floatgate-").suffix(".tmp").tempfile_in(folder).map_err(failed)?;
+    let mut file = tempfile::Builder::new()
+        .prefix(".floatgate-")
+        .suffix(".tmp")
+        .tempfile_in(folder)
+        .map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)?;
     let made = file.persist(path).map_err(|error| failed(error.error))?;
     readable(&made).map_err(failed)

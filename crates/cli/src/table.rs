@@ -30,12 +30,16 @@ impl Table {
             Some(name) => (name.to_string(), Align::Left),
             None => (name.to_string(), Align::Right),
         };
-        Self { columns: columns.iter().map(column).collect(), rows: Vec::new() }
+        Self {
+            columns: columns.iter().map(column).collect(),
+            rows: Vec::new(),
+        }
     }
 
     /// Adds a row.
     pub fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
-        self.rows.push(Row::Cells(cells.into_iter().map(Into::into).collect()));
+        self.rows
+            .push(Row::Cells(cells.into_iter().map(Into::into).collect()));
     }
 
     /// Adds a row of a first cell and a text across the rest.
@@ -48,7 +52,10 @@ impl Table {
         for row in &self.rows {
             match row {
                 Row::Cells(cells) => {
-                    cells.iter().zip(&mut widths).for_each(|(cell, w)| *w = (*w).max(width(cell)));
+                    cells
+                        .iter()
+                        .zip(&mut widths)
+                        .for_each(|(cell, w)| *w = (*w).max(width(cell)));
                 }
                 Row::Across(first, _) => widths[0] = widths[0].max(width(first)),
             }
@@ -71,7 +78,10 @@ impl Table {
             match row {
                 Row::Cells(cells) => self.line(&mut out, cells, &widths),
                 Row::Across(first, text) => {
-                    out.push_str(&format!("{first}{}  {text}\n", " ".repeat(widths[0] - width(first))));
+                    out.push_str(&format!(
+                        "{first}{}  {text}\n",
+                        " ".repeat(widths[0] - width(first))
+                    ));
                 }
             }
         }
@@ -80,7 +90,8 @@ impl Table {
 
     fn line(&self, out: &mut String, cells: &[String], widths: &[usize]) {
         let mut line = String::new();
-        for (i, ((cell, w), (_, align))) in cells.iter().zip(widths).zip(&self.columns).enumerate() {
+        for (i, ((cell, w), (_, align))) in cells.iter().zip(widths).zip(&self.columns).enumerate()
+        {
             let pad = " ".repeat(w - width(cell));
             let gap = if i == 0 { "" } else { "  " };
             match align {
@@ -110,6 +121,11 @@ pub fn count(n: u64) -> String {
     out
 }
 
+/// A number of things: `1 request`, `2 requests`.
+pub fn some(n: u64, thing: &str) -> String {
+    format!("{} {thing}{}", count(n), if n == 1 { "" } else { "s" })
+}
+
 /// Three significant digits, without an exponent; whole above 100.
 pub fn short(x: f64) -> String {
     match x.abs() {
@@ -133,7 +149,11 @@ pub fn bytes(n: f64) -> String {
 
 /// Microseconds in the largest unit that leaves at least 1.
 pub fn micros(us: f64) -> String {
-    if us < 1e6 { scaled(us, 1000.0, &["us", "ms"]) } else { format!("{} s", short(us / 1e6)) }
+    if us < 1e6 {
+        scaled(us, 1000.0, &["us", "ms"])
+    } else {
+        format!("{} s", short(us / 1e6))
+    }
 }
 
 /// Microjoules in the largest unit that leaves at least 1.
@@ -147,7 +167,11 @@ fn scaled(mut x: f64, base: f64, units: &[&str]) -> String {
         x /= base;
         unit += 1;
     }
-    if unit == 0 && x.fract() == 0.0 { format!("{x:.0} {}", units[0]) } else { format!("{} {}", short(x), units[unit]) }
+    if unit == 0 && x.fract() == 0.0 {
+        format!("{x:.0} {}", units[0])
+    } else {
+        format!("{} {}", short(x), units[unit])
+    }
 }
 
 /// A share in percent.
@@ -164,14 +188,36 @@ mod tests {
         let mut table = Table::new(&["<name", "n"]);
         table.row(["a", "1,000"]);
         table.across("long", "refused: too small");
-        assert_eq!(table.render(), "name      n\n───────────\na     1,000\nlong  refused: too small\n");
+        assert_eq!(
+            table.render(),
+            "name      n\n───────────\na     1,000\nlong  refused: too small\n"
+        );
     }
 
     #[test]
     fn numbers_for_people() {
-        assert_eq!([count(0), count(999), count(1_234_567)], ["0", "999", "1,234,567"]);
-        assert_eq!([short(0.0), short(0.0123), short(1.0), short(12.34), short(99.96), short(12_345.6)], ["0.00", "0.012", "1.00", "12.3", "100", "12,346"]);
-        assert_eq!([bytes(12.0), bytes(1536.0), bytes(3e9)], ["12 B", "1.50 KiB", "2.79 GiB"]);
-        assert_eq!([micros(250.0), micros(1500.0), micros(2.5e6)], ["250 us", "1.50 ms", "2.50 s"]);
+        assert_eq!(
+            [count(0), count(999), count(1_234_567)],
+            ["0", "999", "1,234,567"]
+        );
+        assert_eq!(
+            [
+                short(0.0),
+                short(0.0123),
+                short(1.0),
+                short(12.34),
+                short(99.96),
+                short(12_345.6)
+            ],
+            ["0.00", "0.012", "1.00", "12.3", "100", "12,346"]
+        );
+        assert_eq!(
+            [bytes(12.0), bytes(1536.0), bytes(3e9)],
+            ["12 B", "1.50 KiB", "2.79 GiB"]
+        );
+        assert_eq!(
+            [micros(250.0), micros(1500.0), micros(2.5e6)],
+            ["250 us", "1.50 ms", "2.50 s"]
+        );
     }
 }

@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
-use floatgate_trace::{Counts, Format, OpenOptions, Reader, Request, TraceError, open, open_merged, open_reader};
+use floatgate_trace::{
+    Counts, Format, OpenOptions, Reader, Request, TraceError, open, open_merged, open_reader,
+};
 
 use crate::config::Settings;
 use crate::errors::{Outcome, Place, Problem};
-use crate::table::count;
+use crate::table::{count, some};
 
 /// A trace inside the program.
 struct Bundled {
@@ -44,10 +46,26 @@ impl Choice {
     ///
     /// # Errors
     /// If there is no such format.
-    pub fn new(files: &[String], format: Option<&str>, volume: Option<&str>, page_bytes: u32) -> Outcome<Self> {
-        let format = format.map(str::parse::<Format>).transpose().map_err(Problem::new)?;
-        let options = OpenOptions { format, volume_name: volume.map(Into::into), page_bytes, ..OpenOptions::default() };
-        Ok(Self { files: files.to_vec(), options })
+    pub fn new(
+        files: &[String],
+        format: Option<&str>,
+        volume: Option<&str>,
+        page_bytes: u32,
+    ) -> Outcome<Self> {
+        let format = format
+            .map(str::parse::<Format>)
+            .transpose()
+            .map_err(Problem::new)?;
+        let options = OpenOptions {
+            format,
+            volume_name: volume.map(Into::into),
+            page_bytes,
+            ..OpenOptions::default()
+        };
+        Ok(Self {
+            files: files.to_vec(),
+            options,
+        })
     }
 
     /// The files of the command line, or the one of the settings, or the default.
@@ -60,9 +78,14 @@ impl Choice {
             Some(file) => vec![beside(file, &settings.place("trace.file"))],
             None => vec![DEFAULT.to_string()],
         };
-        let page_bytes = settings.small("trace.page").unwrap_or(0);
-        Self::new(&files, settings.text("trace.format"), settings.text("trace.volume"), page_bytes)
-            .map_err(|problem| problem.at(&settings.place("trace.format")))
+        let page_bytes = settings.small("trace.page_bytes").unwrap_or(0);
+        Self::new(
+            &files,
+            settings.text("trace.format"),
+            settings.text("trace.volume"),
+            page_bytes,
+        )
+        .map_err(|problem| problem.at(&settings.place("trace.format")))
     }
 
     /// What the trace is called in output.
@@ -97,7 +120,10 @@ impl Choice {
         let mut requests = Vec::new();
         while reader.next_batch(&mut requests, 1 << 16)? > 0 {}
         requests.shrink_to_fit();
-        Ok(Decoded { requests, about: About::of(self, &reader) })
+        Ok(Decoded {
+            requests,
+            about: About::of(self, &reader),
+        })
     }
 }
 
@@ -105,7 +131,10 @@ impl Choice {
 fn name_bundled(mut error: TraceError) -> TraceError {
     if !Path::new(&error.path).exists() {
         let names: Vec<&str> = BUNDLED.iter().map(|bundled| bundled.name).collect();
-        error.hint = Some(format!("check the path; the bundled traces are {}", names.join(", ")));
+        error.hint = Some(format!(
+            "check the path; the bundled traces are {}",
+            names.join(", ")
+        ));
     }
     error
 }
@@ -136,22 +165,29 @@ pub struct About {
 impl About {
     /// Of a reader that has come to its end.
     pub fn of(choice: &Choice, reader: &Reader) -> Self {
-        Self { name: choice.name(), format: reader.format(), counts: reader.counts() }
+        Self {
+            name: choice.name(),
+            format: reader.format(),
+            counts: reader.counts(),
+        }
     }
 
     /// One line: what was taken and what was not.
     pub fn describe(&self) -> String {
         let c = &self.counts;
         let mut text = format!(
-            "{} ({}): {} requests accepted, {} records skipped, {} times clamped",
+            "{} ({}): {} accepted, {} skipped, {} clamped",
             self.name,
             self.format,
-            count(c.accepted),
-            count(c.skipped),
-            count(c.clamped)
+            some(c.accepted, "request"),
+            some(c.skipped, "record"),
+            some(c.clamped, "time"),
         );
         if c.filtered > 0 {
-            text.push_str(&format!(", {} of other volumes left out", count(c.filtered)));
+            text.push_str(&format!(
+                ", {} of other volumes left out",
+                count(c.filtered)
+            ));
         }
         if c.backwards > 0 {
             text.push_str(&format!(", {} times going back", count(c.backwards)));

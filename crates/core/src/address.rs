@@ -82,6 +82,10 @@ impl Divisor {
 
     /// `n / self`.
     #[inline(always)]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "operators take the dividend first"
+    )]
     pub fn div(self, n: u32) -> u32 {
         if self.magic == 0 {
             return n;
@@ -91,6 +95,10 @@ impl Divisor {
 
     /// `n % self`.
     #[inline(always)]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "operators take the dividend first"
+    )]
     pub fn rem(self, n: u32) -> u32 {
         n - self.div(n) * self.value
     }

@@ -82,6 +82,10 @@ pub struct OobRead {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slot(pub u32);
 
+/// Bytes of every OOB that belong to the scheme on a flash that bears data. The logical page, the sequence
+/// number, role and tag lie beside them.
+pub const SCHEME_OOB_BYTES: usize = 64;
+
 /// NAND flash, simulated or real. See the module's text.
 ///
 /// Program rules (a page once an erase, ascending order where the cells want it) are enforced by every
@@ -163,6 +167,32 @@ pub trait Flash {
         cause: Cause,
         after: Self::Token,
     ) -> Result<Self::Token, Self::Error>;
+
+    /// Copies pages of one block, in order, to consecutive pages of one block of the same die, the first of
+    /// them `to`. `oob_of` gives the OOB of the `i`-th. The same as as many [`Flash::copy`], for flashes that know
+    /// a shorter way.
+    ///
+    /// # Errors
+    /// As the flash has them.
+    fn copy_run(
+        &mut self,
+        from: &[Ppn],
+        to: Ppn,
+        oob_of: impl Fn(usize) -> Oob,
+        cause: Cause,
+        after: Self::Token,
+    ) -> Result<Self::Token, Self::Error> {
+        let mut done = after;
+        for (i, &page) in from.iter().enumerate() {
+            let after = if i == 0 {
+                after
+            } else {
+                Self::Token::default()
+            };
+            done = self.copy(page, Ppn(to.0 + i as u32), oob_of(i), cause, after)?;
+        }
+        Ok(done)
+    }
 
     /// Reads a page of mapping information; `take` gets its bytes if the flash bears data.
     ///
@@ -250,5 +280,11 @@ pub trait Flash {
     ) {
         let _ = fill;
         self.preload(block, pages, Role::Map, number_of);
+    }
+
+    /// Scheme-owned bytes of the OOB of a page of the start state, after its [`Flash::preload`]; `fill` gets
+    /// zeroed bytes, and is called only where the flash bears data.
+    fn preload_oob_bytes(&mut self, at: Ppn, fill: impl FnOnce(&mut [u8])) {
+        let _ = (at, fill);
     }
 }

@@ -91,7 +91,7 @@ impl Geometry {
             return Err(Refusal::new("blocks", text));
         }
         let unit = u64::from(dies) * u64::from(pages_per_block);
-        if logical_pages == 0 || logical_pages % unit != 0 {
+        if logical_pages == 0 || !logical_pages.is_multiple_of(unit) {
             let text = format!(
                 "logical_pages = {logical_pages} is no multiple of dies x pages = {dies} x {pages_per_block} = {unit}"
             );
@@ -257,12 +257,12 @@ impl Space {
     /// If the dies do not divide it.
     pub fn share(&self, key: &'static str, device_blocks: u32) -> Result<u32, Refusal> {
         let dies = self.geometry.dies;
-        if device_blocks % dies != 0 {
+        if !device_blocks.is_multiple_of(dies) {
+            let below = device_blocks - device_blocks % dies;
             let text = format!(
                 "{key} = {device_blocks} is given for the whole device and cannot be divided by {dies} dies; \
-                 {} or {} can",
-                device_blocks - device_blocks % dies,
-                device_blocks - device_blocks % dies + dies
+                 {below} or {} can",
+                u64::from(below) + u64::from(dies)
             );
             return Err(Refusal::new(key, text));
         }
@@ -310,6 +310,15 @@ mod tests {
                 assert_eq!(whole.device_lpn(Lpn(die * 48 + p)), Lpn(p * 4 + die));
             }
         }
+    }
+
+    #[test]
+    fn a_budget_near_the_largest_number_is_refused_in_words() {
+        let geometry = Geometry::new(4, 10, 8, 192, ProgramOrder::Ascending).unwrap();
+        let share = |blocks| Space::one_die(&geometry, 0).share("log_blocks", blocks);
+        let refusal = share(u32::MAX - 1).unwrap_err();
+        assert!(refusal.message.ends_with("4294967292 or 4294967296 can"));
+        assert_eq!(share(u32::MAX - 3), Ok((u32::MAX - 3) / 4));
     }
 
     #[test]

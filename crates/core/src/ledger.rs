@@ -102,6 +102,33 @@ impl Ledger {
         pbn
     }
 
+    /// Marks `pages` pages from `ppn` on, all of one block, as programmed.
+    ///
+    /// # Panics
+    /// If the program rules forbid it.
+    pub fn program_run(&mut self, ppn: Ppn, pages: u32, cause: Cause) -> Pbn {
+        let (pbn, page) = self.geometry.split(ppn);
+        let block = &mut self.blocks[pbn.index()];
+        if page == u32::from(block.written) && page + pages <= self.geometry.pages_per_block {
+            block.written += pages as u16;
+            *count(&mut self.counters.programs, cause) += u64::from(pages);
+        } else {
+            (0..pages).for_each(|i| {
+                self.program(Ppn(ppn.0 + i), cause);
+            });
+        }
+        pbn
+    }
+
+    /// Counts several page reads.
+    pub fn read_run(&mut self, pages: &[Ppn], cause: Cause) {
+        debug_assert!(
+            pages.iter().all(|&ppn| self.is_programmed(ppn)),
+            "read of an erased page"
+        );
+        *count(&mut self.counters.reads, cause) += pages.len() as u64;
+    }
+
     #[cold]
     #[inline(never)]
     fn program_out_of_order(&mut self, pbn: Pbn, page: u32) {

@@ -13,9 +13,10 @@
 //! | [`report`] | counters, merges, memory tables |
 //! | [`suite`] | what every scheme must pass, a user's too |
 //!
-//! The crate does no I/O and knows no clock: a scheme decides *what* happens, a flash says *when*.
+//! [`corner`] is the only place with `unsafe`. The crate does no I/O and knows no clock: a scheme decides *what* happens, a flash says *when*.
 
 pub mod address;
+pub mod corner;
 pub mod flash;
 pub mod ftl;
 pub mod geometry;

@@ -99,8 +99,11 @@ impl OptionValue for u64 {
     fn take(value: &Value) -> Result<Self, String> {
         match value {
             Value::Int(n) if *n >= 0 => Ok(*n as u64),
-            _ => Err("a whole number from 0 on".into()),
+            // Numbers past the largest `i64` come as words.
+            Value::Text(word) => word.replace('_', "").parse().map_err(|_| ()),
+            _ => Err(()),
         }
+        .map_err(|()| "a whole number from 0 on".into())
     }
     fn values() -> String {
         "number".into()
@@ -281,6 +284,17 @@ mod tests {
             colour: Colour [""] = Colour::Red;
             /// From the device.
             size: Option<u32> ["pages"] = None, shown "a quarter";
+        }
+    }
+
+    #[test]
+    fn a_seed_takes_all_of_64_bits() {
+        let take = |word| u64::take(&Value::from_word(word)).ok();
+        assert_eq!(take("0"), Some(0));
+        assert_eq!(take("9223372036854775808"), Some(1 << 63));
+        assert_eq!(take("18_446_744_073_709_551_615"), Some(u64::MAX));
+        for word in ["18446744073709551616", "-1", "many", ""] {
+            assert_eq!(take(word), None, "{word}");
         }
     }
 

@@ -1,12 +1,9 @@
 //! A flash of real bytes in memory: the second flash, on which every scheme must keep what it was given.
 
 use crate::address::{Lpn, Pbn, Ppn};
-use crate::flash::{Cause, Flash, Oob, OobRead, Role, Slot};
+use crate::flash::{Cause, Flash, Oob, OobRead, Role, SCHEME_OOB_BYTES, Slot};
 use crate::geometry::Geometry;
 use crate::ledger::Ledger;
-
-/// Bytes of an OOB that belong to the scheme.
-const OOB_BYTES: usize = 64;
 
 #[derive(Clone, Debug)]
 struct Page {
@@ -40,7 +37,7 @@ impl RamFlash {
             sequence: 0,
             buffer: Vec::new(),
             unwritten_reads: 0,
-            pending_oob: vec![0; OOB_BYTES],
+            pending_oob: vec![0; SCHEME_OOB_BYTES],
             last_oob: Vec::new(),
         }
     }
@@ -69,7 +66,7 @@ impl RamFlash {
             oob,
             sequence: self.sequence,
         };
-        let oob_bytes = std::mem::replace(&mut self.pending_oob, vec![0; OOB_BYTES]);
+        let oob_bytes = std::mem::replace(&mut self.pending_oob, vec![0; SCHEME_OOB_BYTES]);
         self.pages[to.index()] = Some(Page {
             oob,
             oob_bytes,
@@ -86,6 +83,12 @@ impl RamFlash {
     /// The OOB of a page, uncounted, for checks.
     pub fn peek_oob(&self, from: Ppn) -> Option<OobRead> {
         self.pages[from.index()].as_ref().map(|page| page.oob)
+    }
+
+    /// The scheme's bytes of a page's OOB, uncounted, for checks.
+    pub fn peek_oob_bytes(&self, from: Ppn) -> Option<&[u8]> {
+        let page = self.pages[from.index()].as_ref();
+        page.map(|page| page.oob_bytes.as_slice())
     }
 }
 
@@ -228,7 +231,7 @@ impl Flash for RamFlash {
     fn background(&mut self, _at_ns: u64) {}
 
     fn next_oob_bytes(&mut self, fill: impl FnOnce(&mut [u8])) {
-        self.pending_oob = vec![0; OOB_BYTES];
+        self.pending_oob = vec![0; SCHEME_OOB_BYTES];
         fill(&mut self.pending_oob);
     }
 
@@ -260,5 +263,12 @@ impl Flash for RamFlash {
             fill(page, &mut bytes);
             self.put(at, Oob::new(number_of(page), Role::Map), bytes);
         }
+    }
+
+    fn preload_oob_bytes(&mut self, at: Ppn, fill: impl FnOnce(&mut [u8])) {
+        let page = self.pages[at.index()].as_mut();
+        let page = page.expect("OOB bytes of an erased page: the scheme has a bug");
+        page.oob_bytes.fill(0);
+        fill(&mut page.oob_bytes);
     }
 }

@@ -103,6 +103,15 @@ impl Merges {
         self.log_pages_used as f64 / pages.max(1) as f64
     }
 
+    /// Adds what ratios over time are made of (association, utilisation of log blocks), as sums, so that
+    /// they can be formed for the whole device.
+    pub fn observe(&self, seen: &mut Observation) {
+        seen.sum("full_merges", self.full as f64);
+        seen.sum("full_merge_associated", self.full_merge_associated as f64);
+        seen.sum("log_reclaimed", self.log_reclaimed as f64);
+        seen.sum("log_pages_used", self.log_pages_used as f64);
+    }
+
     /// Adds another instance's merges.
     pub fn add(&mut self, other: &Merges) {
         let Merges {
@@ -183,6 +192,14 @@ pub struct SchemeCounters {
 }
 
 impl SchemeCounters {
+    /// Counters of a scheme with these merges, and nothing else yet.
+    pub fn of(merges: &Merges) -> Self {
+        Self {
+            merges: merges.clone(),
+            ..Self::default()
+        }
+    }
+
     /// Adds an `extra` counter that instances sum up.
     pub fn extra(&mut self, name: &'static str, value: u64) {
         self.extra.push(Named {
@@ -208,6 +225,20 @@ impl SchemeCounters {
             value,
             combine,
         });
+    }
+
+    /// Adds numbers that instances sum up as statistics.
+    pub fn stat_sums(&mut self, sums: impl IntoIterator<Item = (&'static str, u64)>) {
+        for (name, value) in sums {
+            self.stat(name, value as f64, Combine::Sum);
+        }
+    }
+
+    /// Adds the momentary values of the scheme as statistics.
+    pub fn stats_of(&mut self, observe: impl FnOnce(&mut Observation)) {
+        let mut seen = Observation::default();
+        observe(&mut seen);
+        self.stats.extend(seen.values);
     }
 
     /// Adds the counters of another instance of the same scheme.

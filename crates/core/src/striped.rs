@@ -94,6 +94,12 @@ impl<S: Ftl> Ftl for Striped<S> {
         self.deal(run, |die, part| die.trim(flash, part))
     }
 
+    #[inline(always)]
+    fn prefetch(&self, lpn: Lpn) {
+        let (local, die) = self.geometry.home(lpn);
+        self.dies[die as usize].prefetch(Lpn(local));
+    }
+
     fn idle<F: Flash>(
         &mut self,
         flash: &mut F,

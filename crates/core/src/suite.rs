@@ -7,8 +7,9 @@ use crate::address::Lpn;
 use crate::ftl::{Ftl, Refusal, Run, Start};
 use crate::geometry::{Geometry, ProgramOrder, Space};
 use crate::options::{Options, Value};
+use crate::parts::hybrid::{Hybrid, Log, Watch};
 use crate::ram::RamFlash;
-use crate::report::{FlashCounters, HostCounters, SchemeCounters};
+use crate::report::{FlashCounters, HostCounters, Observation, SchemeCounters};
 use crate::rng::SplitMix64;
 
 /// Bytes of a page in the suite: enough to tell pages and their versions apart.
@@ -405,7 +406,11 @@ pub fn run_checked<S: Ftl>(case: &Case, check_every: u32) -> Result<(), String> 
         let n = n.min(pages - first);
         // Idle times of all lengths, most of them short; a second now and then, for schemes with timers.
         let longest = 200_000_000 >> pauses.below(4);
-        now += if pauses.below(4) == 0 { 1_000_000_000 } else { pauses.below(longest) };
+        now += if pauses.below(4) == 0 {
+            1_000_000_000
+        } else {
+            pauses.below(longest)
+        };
         bench
             .arrive(now)
             .map_err(|error| format!("before request {request}: {error}"))?;
@@ -486,4 +491,54 @@ pub fn with_random_map(rng: &mut SplitMix64, mut case: Case, entries: u32) -> Ca
     case.blocks += map_blocks;
     case.with("map_blocks", map_blocks)
         .with("map_entries_per_page", per_page)
+}
+
+impl<S: Ftl> Bench<S> {
+    /// The same with the tables checked after every request.
+    ///
+    /// # Panics
+    /// If the scheme refuses the case: this is for tests.
+    pub fn audited(case: &Case) -> Self {
+        let mut bench = Self::new(case).unwrap_or_else(|refusal| panic!("{case}: {refusal}"));
+        bench.audit_each = true;
+        bench
+    }
+
+    /// Why the scheme refuses a case.
+    ///
+    /// # Panics
+    /// If it does not: this is for tests.
+    pub fn refusal(case: &Case) -> Refusal {
+        let made = Self::new(case).map(|_| ());
+        made.expect_err(&format!("{case} is not refused"))
+    }
+
+    /// The option that the scheme names when it refuses a case.
+    ///
+    /// # Panics
+    /// If it does not refuse it, or names none: this is for tests.
+    pub fn refused_key(case: &Case) -> String {
+        Self::refusal(case).key.expect("a refusal names its option")
+    }
+
+    /// The momentary values by name.
+    pub fn observed(&self) -> Vec<(&'static str, f64)> {
+        let mut seen = Observation::default();
+        self.ftl.observe(&mut seen);
+        seen.values.iter().map(|v| (v.name, v.value)).collect()
+    }
+}
+
+/// A log block as the papers draw it: its pages by position, those that are not valid in parentheses.
+pub fn drawn<W: Watch>(hybrid: &Hybrid<W>, flash: &RamFlash, log: Log) -> String {
+    let page = |position| {
+        let lpn = hybrid.log_page(log, position).0;
+        if hybrid.is_valid_at(log, position) {
+            format!("{lpn}")
+        } else {
+            format!("({lpn})")
+        }
+    };
+    let pages: Vec<String> = (0..hybrid.written(flash, log)).map(page).collect();
+    format!("[{}]", pages.join(","))
 }

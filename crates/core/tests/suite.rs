@@ -1,10 +1,11 @@
 //! Does every scheme keep what it was given, on every shape of device? One suite for all, instantiated
 //! from the registry; a scheme that is not listed here has no entry there.
 
-use floatgate_core::Ftl;
 use floatgate_core::ftl::{SchemeInfo, Visitor, all, visit};
-use floatgate_core::options::{Options, Value};
+use floatgate_core::options::{OptionInfo, Options, Value};
+use floatgate_core::rng::SplitMix64;
 use floatgate_core::suite::{Case, cases, run};
+use floatgate_core::{Ftl, ProgramOrder, Start};
 
 struct Suite<'a>(&'a Case);
 
@@ -109,25 +110,97 @@ fn goes_with(scheme: &SchemeInfo, key: &str, word: &str) -> Vec<(&'static str, &
 /// Numbers worth trying for options that take one; an option that is not here keeps its default.
 fn number_values(key: &str) -> Vec<&'static str> {
     match key {
-        "gc_low" => vec!["5", "6", "8"],
-        "cmt_entries" | "qmt_entries" => vec!["1", "2", "7"],
-        "cmt_bytes" | "qmt_bytes" => vec!["8", "100"],
-        "tp_entries" => vec!["3", "4"],
+        "adjust_period" => vec!["1", "3"],
+        "age_threshold" => vec!["0", "12"],
+        "chunk_pages" => vec!["1", "3", "64"],
+        "cmt_bytes" => vec!["8", "100"],
+        "cmt_entries" => vec!["1", "2", "7"],
+        "entries_per_oob" => vec!["1", "3"],
+        "extra_blocks" => vec!["1", "3"],
         "flush_ns" => vec!["1", "2500000000"],
         "gc_d" => vec!["1", "5"],
-        "merge_per_write" => vec!["1", "3"],
-        "k" => vec!["1", "2", "64"],
-        "sw_log_blocks" => vec!["1", "3"],
-        "chunk_pages" => vec!["1", "3", "64"],
-        "log_blocks" => vec!["6", "8"],
-        "map_blocks" => vec!["2", "3"],
-        "sequential_threshold" => vec!["0", "1", "4"],
-        "sequential_log_blocks" => vec!["2"],
-        "partitions" => vec!["1", "2"],
-        "hot_updates" => vec!["1", "2"],
+        "gc_low" => vec!["5", "6", "8"],
+        "hot_blocks" => vec!["1", "2"],
+        "hot_interval" => vec!["0", "1", "30"],
+        "hot_interval_step" => vec!["0", "1", "100"],
         "hot_maximum_percent" => vec!["50", "100"],
-        "merge_cost_entries" => vec!["0", "1", "2"],
+        "hot_updates" => vec!["1", "2"],
         "idle_timeout_ns" => vec!["0", "1000000"],
+        "k" => vec!["1", "2", "64"],
+        "l" => vec!["1", "2"],
+        "log_blocks" => vec!["6", "8"],
+        "low_utilization" => vec!["0", "900"],
+        "map_blocks" => vec!["2", "3"],
+        "merge_cost_entries" => vec!["0", "1", "2"],
+        "merge_per_write" => vec!["1", "3"],
+        "oob_bytes" => vec!["4", "64"],
+        "oob_ecc_bytes" => vec!["0", "62"],
+        "oob_reads_per_access" => vec!["0", "1", "3"],
+        "partitions" => vec!["1", "2"],
+        "qmt_bytes" => vec!["8", "100"],
+        "qmt_entries" => vec!["1", "2", "7"],
+        "sequential_log_blocks" => vec!["2"],
+        "sequential_threshold" => vec!["0", "1", "4", "5"],
+        "superblock_blocks" => vec!["1", "2", "3"],
+        "sw_log_blocks" => vec!["1", "3"],
+        "tp_entries" => vec!["3", "4"],
+        "u" => vec!["1", "3"],
         _ => vec![],
     }
+}
+
+/// Options meet each other: random devices, each option given or not. What does not fit is refused, the
+/// rest keeps every byte.
+#[test]
+fn random_devices_and_options_keep_every_byte() {
+    let mut failures = Vec::new();
+    let (mut runs, mut refused) = (0, 0);
+    for scheme in all() {
+        for seed in 0..150 {
+            let case = random_case(&scheme.options, seed);
+            match visit(scheme.key, Suite(&case)) {
+                Some(Err(failure)) if failure.contains("refused: ") => refused += 1,
+                Some(Err(failure)) => failures.push(failure),
+                _ => runs += 1,
+            }
+        }
+    }
+    println!("{runs} runs, {refused} refused, seeds 0 .. 149");
+    assert!(
+        failures.is_empty(),
+        "{} of {runs} failed\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+}
+
+fn random_case(options: &[OptionInfo], seed: u64) -> Case {
+    let mut rng = SplitMix64::new(seed);
+    let mut below = |n: u64| rng.below(n) as u32;
+    let (dies, pages, logical) = (1 + below(3), 1 + below(9), 2 + below(12));
+    let mut case = Case {
+        requests: 250,
+        seed,
+        ..Case::small(dies, logical + 6 + below(14), pages, logical)
+    };
+    if below(2) == 0 {
+        case.start = Start::Empty;
+    }
+    if below(2) == 0 {
+        case.order = ProgramOrder::Any;
+    }
+    for option in options {
+        if option.key == "log_blocks" {
+            case = case.with(option.key, dies * (1 + below(10)));
+            continue;
+        }
+        let words: Vec<&str> = match option.values.as_str() {
+            "number" => number_values(option.key),
+            words => words.split(", ").collect(),
+        };
+        if !words.is_empty() && below(3) == 0 {
+            case = case.with(option.key, words[below(words.len() as u64) as usize]);
+        }
+    }
+    case
 }

@@ -27,10 +27,18 @@ pub struct Aged {
 }
 
 /// Applies a recipe (all but `replay`, which needs the trace). Counters are not reset here.
-pub fn apply<S: Ftl, C: Clock>(session: &mut Session<S, C>, recipe: Recipe, tick: &mut dyn FnMut()) -> Aged {
+pub fn apply<S: Ftl, C: Clock>(
+    session: &mut Session<S, C>,
+    recipe: Recipe,
+    tick: &mut dyn FnMut(),
+) -> Aged {
     let before = session.host.page_writes;
-    let mut aged =
-        Aged { recipe: recipe.to_string(), page_writes: 0, write_amplification: None, settled: None };
+    let mut aged = Aged {
+        recipe: recipe.to_string(),
+        page_writes: 0,
+        write_amplification: None,
+        settled: None,
+    };
     let pages = session.geometry().logical_pages;
     let mut rng = SplitMix64::new(SEED);
     match recipe {

@@ -2,7 +2,11 @@
 
 /// Lambert's `W0(x)` for `x` in `-1/e .. 0`, by Newton's method.
 fn lambert_w0(x: f64) -> f64 {
-    let mut w: f64 = if x < -0.25 { -1.0 + (2.0 * (1.0 + std::f64::consts::E * x)).max(0.0).sqrt() } else { x };
+    let mut w: f64 = if x < -0.25 {
+        -1.0 + (2.0 * (1.0 + std::f64::consts::E * x)).max(0.0).sqrt()
+    } else {
+        x
+    };
     for _ in 0..100 {
         let e = w.exp();
         let step = (w * e - x) / (e * (w + 1.0) - (w + 2.0) * (w * e - x) / (2.0 * w + 2.0));
@@ -37,7 +41,11 @@ pub fn fifo_hot_cold(a: f64, r: f64, f: f64) -> f64 {
     let (mut low, mut high) = (1.0, 1e6);
     for _ in 0..200 {
         let mid = (low + high) / 2.0;
-        if side(mid) > mid { low = mid } else { high = mid }
+        if side(mid) > mid {
+            low = mid
+        } else {
+            high = mid
+        }
     }
     (low + high) / 2.0
 }
@@ -60,7 +68,11 @@ pub fn d_choices(a: f64, b: usize, d: i32) -> f64 {
         let mut change = 0.0_f64;
         let old = m.clone();
         for j in 0..=b {
-            let gain = if j < b { r * (j + 1) as f64 * old[j + 1] } else { 1.0 };
+            let gain = if j < b {
+                r * (j + 1) as f64 * old[j + 1]
+            } else {
+                1.0
+            };
             let delta = gain - p[j] - r * j as f64 * old[j];
             m[j] += step * delta;
             change = change.max(delta.abs());
@@ -102,7 +114,10 @@ mod tests {
     use super::*;
 
     fn close(value: f64, expected: f64) {
-        assert!((value - expected).abs() < 6e-4 * expected, "{value}, expected {expected}");
+        assert!(
+            (value - expected).abs() < 6e-4 * expected,
+            "{value}, expected {expected}"
+        );
     }
 
     #[test]

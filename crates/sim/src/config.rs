@@ -35,13 +35,34 @@ pub struct Device {
 }
 
 impl Device {
+    /// A device of that part with one die a channel and everything else at its default: ascending program order,
+    /// ONFI timing, no copy-back, HAT's phase-change memory.
+    pub fn one_die_a_channel(part: Part, dies: u32, blocks: u32, logical_pages: u64) -> Self {
+        Self {
+            part,
+            channels: dies,
+            dies,
+            blocks,
+            logical_pages,
+            program_order: ProgramOrder::Ascending,
+            mode: Mode::Onfi,
+            copyback: false,
+            pcm_read_ns: 115,
+            pcm_write_ns: 90_000,
+            energy_basis: EnergyBasis::default(),
+        }
+    }
+
     /// The checked geometry.
     ///
     /// # Errors
     /// Names the number at fault.
     pub fn geometry(&self) -> Result<Geometry, Refusal> {
         if self.channels == 0 || self.channels > self.dies {
-            let text = format!("channels = {}: 1 to the number of dies ({})", self.channels, self.dies);
+            let text = format!(
+                "channels = {}: 1 to the number of dies ({})",
+                self.channels, self.dies
+            );
             return Err(Refusal::new("channels", text));
         }
         Geometry::new(
@@ -161,7 +182,10 @@ impl Host {
     /// Names the key at fault.
     pub fn check(&self) -> Result<(), Refusal> {
         if !(self.speed.is_finite() && self.speed > 0.0) {
-            return Err(Refusal::new("speed", format!("speed = {}: a number above 0", self.speed)));
+            return Err(Refusal::new(
+                "speed",
+                format!("speed = {}: a number above 0", self.speed),
+            ));
         }
         if self.arrivals == Arrivals::Closed && self.queue_depth == 0 {
             let text = "queue_depth = 0: a closed loop needs at least 1";
@@ -204,7 +228,9 @@ impl Recipe {
             "settle" => Ok(Self::Settle),
             "replay" => Ok(Self::Replay),
             _ => {
-                let share = word.strip_prefix("overwrite:").and_then(|share| share.parse::<f64>().ok());
+                let share = word
+                    .strip_prefix("overwrite:")
+                    .and_then(|share| share.parse::<f64>().ok());
                 match share.filter(|share| share.is_finite() && (0.0..=1000.0).contains(share)) {
                     Some(share) => Ok(Self::Overwrite(share)),
                     None => Err(format!(

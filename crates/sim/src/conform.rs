@@ -6,7 +6,7 @@ use floatgate_core::{Ftl, Lpn, ProgramOrder, Refusal, Start};
 use serde_json::Value;
 
 use crate::clock::{Closed, Mode, list};
-use crate::config::{Device, EnergyBasis, Host, RunConfig};
+use crate::config::{Device, Host, RunConfig};
 use crate::host::Kind;
 use crate::part::part;
 use crate::results::counters_json;
@@ -33,7 +33,14 @@ pub struct Difference {
 }
 
 /// Keys of a vector's `config` that are not options of the scheme.
-const DEVICE_KEYS: [&str; 6] = ["dies", "blocks", "pages", "logical_pages", "start", "program_order"];
+const DEVICE_KEYS: [&str; 6] = [
+    "dies",
+    "blocks",
+    "pages",
+    "logical_pages",
+    "start",
+    "program_order",
+];
 
 /// Reads the requests of a vector.
 ///
@@ -48,7 +55,9 @@ pub fn parse_requests(text: &str) -> Result<Vec<VectorRequest>, String> {
         if words.is_empty() {
             continue;
         }
-        let bad = |what: &str| format!("line {line_no}: {what}: {line:?} (wanted: W|R|T lpn pages [arrival_ns])");
+        let bad = |what: &str| {
+            format!("line {line_no}: {what}: {line:?} (wanted: W|R|T lpn pages [arrival_ns])")
+        };
         let kind = match words[0] {
             "W" => Kind::Write,
             "R" => Kind::Read,
@@ -60,8 +69,16 @@ pub fn parse_requests(text: &str) -> Result<Vec<VectorRequest>, String> {
         }
         let number = |i: usize| words[i].parse::<u64>().map_err(|_| bad("not a number"));
         let arrival_ns = if words.len() == 4 { number(3)? } else { 0 };
-        let pages = u32::try_from(number(2)?).ok().filter(|&n| n > 0).ok_or_else(|| bad("number of pages"))?;
-        requests.push(VectorRequest { kind, first: number(1)?, pages, arrival_ns });
+        let pages = u32::try_from(number(2)?)
+            .ok()
+            .filter(|&n| n > 0)
+            .ok_or_else(|| bad("number of pages"))?;
+        requests.push(VectorRequest {
+            kind,
+            first: number(1)?,
+            pages,
+            arrival_ns,
+        });
     }
     Ok(requests)
 }
@@ -103,13 +120,15 @@ pub fn config_of(vector: &Value) -> Result<RunConfig, Refusal> {
         return Err(Refusal::new("config", "no \"config\" in the vector".into()));
     };
     let number = |key: &str| {
-        config.get(key).and_then(Value::as_u64).ok_or_else(|| {
-            Refusal::new(key, format!("config.{key}: a whole number is needed"))
-        })
+        config
+            .get(key)
+            .and_then(Value::as_u64)
+            .ok_or_else(|| Refusal::new(key, format!("config.{key}: a whole number is needed")))
     };
     let small = |key: &str| {
         number(key).and_then(|n| {
-            u32::try_from(n).map_err(|_| Refusal::new(key, format!("config.{key} = {n} is too large")))
+            u32::try_from(n)
+                .map_err(|_| Refusal::new(key, format!("config.{key} = {n} is too large")))
         })
     };
     let word = |key: &str| config.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -118,26 +137,29 @@ pub fn config_of(vector: &Value) -> Result<RunConfig, Refusal> {
     let order = match config.get("program_order") {
         None => ProgramOrder::Ascending,
         Some(_) => ProgramOrder::from_name(word("program_order")).ok_or_else(|| {
-            Refusal::new("program_order", "config.program_order: \"ascending\" or \"any\"".into())
+            Refusal::new(
+                "program_order",
+                "config.program_order: \"ascending\" or \"any\"".into(),
+            )
         })?,
     };
     let mut base = part("ssdsim").expect("a preset").clone();
     base.pages_per_block = small("pages")?;
     let device = Device {
-        part: base,
-        channels: small("dies")?,
-        dies: small("dies")?,
-        blocks: small("blocks")?,
-        logical_pages: number("logical_pages")?,
         program_order: order,
         mode: Mode::Flat,
-        copyback: false,
-        pcm_read_ns: 115,
-        pcm_write_ns: 90_000,
-        energy_basis: EnergyBasis::default(),
+        ..Device::one_die_a_channel(
+            base,
+            small("dies")?,
+            small("blocks")?,
+            number("logical_pages")?,
+        )
     };
     let mut options = Vec::new();
-    for (key, value) in config.iter().filter(|(key, _)| !DEVICE_KEYS.contains(&key.as_str())) {
+    for (key, value) in config
+        .iter()
+        .filter(|(key, _)| !DEVICE_KEYS.contains(&key.as_str()))
+    {
         let value = match value {
             Value::Bool(b) => OptionValue::Bool(*b),
             Value::String(s) => OptionValue::Text(s.clone()),
@@ -145,33 +167,59 @@ pub fn config_of(vector: &Value) -> Result<RunConfig, Refusal> {
                 Some(n) => OptionValue::Int(n),
                 None => OptionValue::Text(n.to_string()),
             },
-            _ => return Err(Refusal::new(key, format!("config.{key} = {value}: a number, a word or true/false"))),
+            _ => {
+                return Err(Refusal::new(
+                    key,
+                    format!("config.{key} = {value}: a number, a word or true/false"),
+                ));
+            }
         };
         options.push((key.clone(), value));
     }
     let host = Host::default();
-    Ok(RunConfig { device, start, ageing: Vec::new(), host, scheme: scheme.into(), options })
+    Ok(RunConfig {
+        device,
+        start,
+        ageing: Vec::new(),
+        host,
+        scheme: scheme.into(),
+        options,
+    })
 }
 
 /// Plays a vector without a clock: arrivals stand for both ends of idle times.
-pub(crate) fn conform_scheme<S: Ftl>(config: &RunConfig, requests: &[VectorRequest]) -> Result<Value, String> {
+pub(crate) fn conform_scheme<S: Ftl>(
+    config: &RunConfig,
+    requests: &[VectorRequest],
+) -> Result<Value, String> {
     let mut session = Session::<S, Closed>::new(config).map_err(|refusal| refusal.message)?;
     let logical = config.device.logical_pages;
     let mut last_arrival_ns = None;
     for (i, request) in requests.iter().enumerate() {
         if request.first.saturating_add(u64::from(request.pages)) > logical {
-            return Err(format!("request {}: past the last logical page {}", i + 1, logical - 1));
+            return Err(format!(
+                "request {}: past the last logical page {}",
+                i + 1,
+                logical - 1
+            ));
         }
         let Ok(()) = session.ftl.arrival(&mut session.flash, request.arrival_ns);
         if let Some(last) = last_arrival_ns {
-            let Ok(()) = session.ftl.idle(&mut session.flash, last, request.arrival_ns);
+            let Ok(()) = session
+                .ftl
+                .idle(&mut session.flash, last, request.arrival_ns);
         }
         last_arrival_ns = Some(request.arrival_ns);
         session.untimed(request.kind, Lpn(request.first as u32), request.pages);
     }
     session.check_laws()?;
     let flash = &session.flash;
-    Ok(counters_json(&session.host, flash.unwritten_reads, &flash.ledger.counters, &session.ftl.counters()))
+    Ok(counters_json(
+        &session.host,
+        flash.unwritten_reads,
+        &flash.ledger.counters,
+        &session.ftl.counters(),
+    ))
 }
 
 /// Keys that the vector holds and that came out otherwise.
@@ -184,10 +232,18 @@ pub fn differences(expected: &Value, got: &Value) -> Vec<Difference> {
 fn compare(path: &str, expected: &Value, got: &Value, found: &mut Vec<Difference>) {
     if let Some(object) = expected.as_object() {
         for (key, value) in object {
-            let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+            let path = if path.is_empty() {
+                key.clone()
+            } else {
+                format!("{path}.{key}")
+            };
             compare(&path, value, got.get(key).unwrap_or(&Value::Null), found);
         }
     } else if expected != got {
-        found.push(Difference { key: path.into(), expected: expected.clone(), got: got.clone() });
+        found.push(Difference {
+            key: path.into(),
+            expected: expected.clone(),
+            got: got.clone(),
+        });
     }
 }

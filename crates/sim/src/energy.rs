@@ -50,8 +50,17 @@ fn microjoules(ma: f64, ns: f64) -> f64 {
 /// Time of an operation that draws current, ns.
 fn counted_ns(machine: &Machine, basis: EnergyBasis, kind: OpKind) -> f64 {
     let op = FlashOp::new(kind, 0);
-    let cell = Machine { mode: Mode::NoCmd, ..machine.clone() }.phases(op).cell_ns();
-    let data = if basis == EnergyBasis::Cell { 0 } else { machine.data_ns(op) };
+    let cell = Machine {
+        mode: Mode::NoCmd,
+        ..machine.clone()
+    }
+    .phases(op)
+    .cell_ns();
+    let data = if basis == EnergyBasis::Cell {
+        0
+    } else {
+        machine.data_ns(op)
+    };
     (cell + data) as f64
 }
 
@@ -71,7 +80,11 @@ pub fn energy(
     let cell = |kind| counted_ns(&machine, EnergyBasis::Cell, kind);
     let copybacks = fine.copybacks as f64;
     let whole_reads = (counters.reads.sum() - fine.short_reads) as f64 - copybacks;
-    let short_data = if device.energy_basis == EnergyBasis::Cell { 0 } else { fine.short_read_data_ns };
+    let short_data = if device.energy_basis == EnergyBasis::Cell {
+        0
+    } else {
+        fine.short_read_data_ns
+    };
     let read_ns = whole_reads * each(OpKind::Read)
         + (copybacks + fine.short_reads as f64) * cell(OpKind::Read)
         + short_data as f64
@@ -80,14 +93,24 @@ pub fn energy(
         + copybacks * cell(OpKind::Program);
     let erase_ns = counters.erases.sum() as f64 * each(OpKind::Erase);
     // A chip of its own holds entries of whole words: HAT counts 4 bytes an entry.
-    let dram_bytes: u64 = tables.iter().filter(|t| t.memory == Memory::Dram).map(Table::word_bytes).sum();
+    let dram_bytes: u64 = tables
+        .iter()
+        .filter(|t| t.memory == Memory::Dram)
+        .map(Table::word_bytes)
+        .sum();
     let chips = dram_bytes.div_ceil(DRAM_CHIP_BYTES) as f64;
     let mut energy = Energy {
         flash_read_uj: microjoules(ma, read_ns),
         flash_program_uj: microjoules(ma, program_ns),
         flash_erase_uj: microjoules(ma, erase_ns),
-        pcm_read_uj: microjoules(PCM_READ_MA, counters.pcm_reads as f64 * device.pcm_read_ns as f64),
-        pcm_write_uj: microjoules(PCM_WRITE_MA, counters.pcm_writes as f64 * device.pcm_write_ns as f64),
+        pcm_read_uj: microjoules(
+            PCM_READ_MA,
+            counters.pcm_reads as f64 * device.pcm_read_ns as f64,
+        ),
+        pcm_write_uj: microjoules(
+            PCM_WRITE_MA,
+            counters.pcm_writes as f64 * device.pcm_write_ns as f64,
+        ),
         dram_access_uj: microjoules(DRAM_ACCESS_MA, dram_accesses as f64 * DRAM_ACCESS_NS as f64),
         dram_refresh_uj: microjoules(DRAM_REFRESH_MA, chips * elapsed_ns as f64),
         total_uj: 0.0,
@@ -106,52 +129,133 @@ pub fn energy(
 mod tests {
     use super::*;
     use crate::part::part;
-    use floatgate_core::ProgramOrder;
     use floatgate_core::report::ByCause;
 
     fn device(mode: Mode) -> Device {
         Device {
-            part: part("ssdsim").unwrap().clone(),
-            channels: 1,
-            dies: 1,
-            blocks: 16,
-            logical_pages: 512,
-            program_order: ProgramOrder::Ascending,
             mode,
-            copyback: false,
-            pcm_read_ns: 115,
-            pcm_write_ns: 90_000,
-            energy_basis: EnergyBasis::default(),
+            ..Device::one_die_a_channel(part("ssdsim").unwrap().clone(), 1, 16, 512)
         }
     }
 
     fn of(counters: FlashCounters, fine: Fine, dram: u64, elapsed_ns: u64) -> Energy {
         let tables = [Table::dram("map", 8 << 20, 23)];
-        energy(&device(Mode::Onfi), &counters, &fine, &tables, dram, elapsed_ns)
+        energy(
+            &device(Mode::Onfi),
+            &counters,
+            &fine,
+            &tables,
+            dram,
+            elapsed_ns,
+        )
     }
 
     fn near(value: f64, expected: f64) {
-        assert!((value - expected).abs() < 1e-9 * expected.max(1.0), "{value}, expected {expected}");
+        assert!(
+            (value - expected).abs() < 1e-9 * expected.max(1.0),
+            "{value}, expected {expected}"
+        );
     }
 
     /// HAT's check value for the erase, and the table of one operation each.
     #[test]
     fn single_operations() {
-        let host = |n| ByCause { host: n, ..ByCause::default() };
+        let host = |n| ByCause {
+            host: n,
+            ..ByCause::default()
+        };
         let zero = FlashCounters::default();
         let none = Fine::default();
-        near(of(FlashCounters { erases: host(1), ..zero }, none, 0, 0).total_uj, 123.75);
-        near(of(FlashCounters { reads: host(1), ..zero }, none, 0, 0).flash_read_uj, 6.006);
-        near(of(FlashCounters { programs: host(1), ..zero }, none, 0, 0).flash_program_uj, 20.856);
-        near(of(FlashCounters { oob_reads: host(1), ..zero }, none, 0, 0).flash_read_uj, 1.782);
-        let copyback = FlashCounters { reads: host(1), programs: host(1), ..zero };
-        near(of(copyback, Fine { copybacks: 1, ..none }, 0, 0).total_uj, 18.15);
-        let pcm = of(FlashCounters { pcm_reads: 1, pcm_writes: 1, ..zero }, none, 0, 0);
+        near(
+            of(
+                FlashCounters {
+                    erases: host(1),
+                    ..zero
+                },
+                none,
+                0,
+                0,
+            )
+            .total_uj,
+            123.75,
+        );
+        near(
+            of(
+                FlashCounters {
+                    reads: host(1),
+                    ..zero
+                },
+                none,
+                0,
+                0,
+            )
+            .flash_read_uj,
+            6.006,
+        );
+        near(
+            of(
+                FlashCounters {
+                    programs: host(1),
+                    ..zero
+                },
+                none,
+                0,
+                0,
+            )
+            .flash_program_uj,
+            20.856,
+        );
+        near(
+            of(
+                FlashCounters {
+                    oob_reads: host(1),
+                    ..zero
+                },
+                none,
+                0,
+                0,
+            )
+            .flash_read_uj,
+            1.782,
+        );
+        let copyback = FlashCounters {
+            reads: host(1),
+            programs: host(1),
+            ..zero
+        };
+        near(
+            of(
+                copyback,
+                Fine {
+                    copybacks: 1,
+                    ..none
+                },
+                0,
+                0,
+            )
+            .total_uj,
+            18.15,
+        );
+        let pcm = of(
+            FlashCounters {
+                pcm_reads: 1,
+                pcm_writes: 1,
+                ..zero
+            },
+            none,
+            0,
+            0,
+        );
         near(pcm.pcm_read_uj, 0.003_036);
         near(pcm.pcm_write_uj, 10.395);
         near(of(zero, none, 1, 0).dram_access_uj, 0.027_225);
         near(of(zero, none, 0, 1_000_000_000).dram_refresh_uj, 9900.0);
-        let mixed = FlashCounters { reads: host(2), programs: host(1), erases: host(1), ..zero };
+        let mixed = FlashCounters {
+            reads: host(2),
+            programs: host(1),
+            erases: host(1),
+            ..zero
+        };
         near(of(mixed, none, 0, 0).total_uj, 156.618);
     }
 

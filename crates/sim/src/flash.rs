@@ -6,7 +6,7 @@ use floatgate_core::flash::{Cause, Flash, Oob, OobRead, Role, Slot};
 use floatgate_core::ledger::Ledger;
 use floatgate_core::{Geometry, Lpn, Pbn, Ppn};
 
-use crate::clock::{Clock, FlashOp, OpKind};
+use crate::clock::{Clock, Completion, FlashOp, OpKind};
 
 /// What of the request in work is not a whole page.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,6 +28,8 @@ pub struct Fine {
     pub short_read_data_ns: u64,
     /// Copies that stayed inside the die.
     pub copybacks: u64,
+    /// Those of them that moved mapping information.
+    pub map_copybacks: u64,
 }
 
 /// Flash without content.
@@ -61,7 +63,11 @@ pub struct SimFlash<C: Clock> {
 impl<C: Clock> SimFlash<C> {
     /// An erased flash.
     pub fn new(geometry: &Geometry, machine: &crate::clock::Machine, copyback: bool) -> Self {
-        let blocks = if geometry.dies > 1 { geometry.blocks() as usize } else { 0 };
+        let blocks = if geometry.dies > 1 {
+            geometry.blocks() as usize
+        } else {
+            0
+        };
         Self {
             ledger: Ledger::new(geometry),
             clock: C::new(machine),
@@ -90,11 +96,15 @@ impl<C: Clock> SimFlash<C> {
         self.short_read_data_ns = data_ns;
     }
 
-    /// Ends the host request.
+    /// Ends the host request; its completion, if the clock knows it already and `at_once` is wanted.
     #[inline]
-    pub fn end_request(&mut self) {
-        self.clock.end_request();
+    pub fn end_request(&mut self, at_once: bool) -> Option<Completion> {
         self.old_content = [None; 2];
+        if at_once {
+            return self.clock.end_request_known();
+        }
+        self.clock.end_request();
+        None
     }
 
     /// Between these calls a host read fetches the old content of a partly written page.
@@ -115,7 +125,11 @@ impl<C: Clock> SimFlash<C> {
 
     #[inline(always)]
     fn die_of(&self, pbn: Pbn) -> u32 {
-        if self.host_pages_by_die.len() == 1 { 0 } else { self.ledger.geometry().die_of(pbn) }
+        if self.host_pages_by_die.len() == 1 {
+            0
+        } else {
+            self.ledger.geometry().die_of(pbn)
+        }
     }
 
     #[inline(always)]
@@ -138,7 +152,12 @@ impl<C: Clock> SimFlash<C> {
     #[inline(always)]
     fn after_old_content(&mut self, slot: Slot, after: C::Token) -> C::Token {
         let mut after = after;
-        for (_, token) in self.old_content.into_iter().flatten().filter(|(s, _)| *s == slot) {
+        for (_, token) in self
+            .old_content
+            .into_iter()
+            .flatten()
+            .filter(|(s, _)| *s == slot)
+        {
             after = self.clock.join(after, token);
         }
         after
@@ -185,7 +204,12 @@ impl<C: Clock> Flash for SimFlash<C> {
     }
 
     #[inline]
-    fn host_read(&mut self, slot: Slot, from: Ppn, after: C::Token) -> Result<C::Token, Infallible> {
+    fn host_read(
+        &mut self,
+        slot: Slot,
+        from: Ppn,
+        after: C::Token,
+    ) -> Result<C::Token, Infallible> {
         self.ledger.read(from, Cause::Host);
         let die = self.die_of(self.ledger.geometry().block_of(from));
         self.host_pages_by_die[die as usize] += 1;
@@ -201,7 +225,15 @@ impl<C: Clock> Flash for SimFlash<C> {
         } else {
             self.fine.short_reads += 1;
             self.fine.short_read_data_ns += data_ns;
-            self.clock.issue(FlashOp { kind: OpKind::Read, die, planes: 1, bytes }, after)
+            self.clock.issue(
+                FlashOp {
+                    kind: OpKind::Read,
+                    die,
+                    planes: 1,
+                    bytes,
+                },
+                after,
+            )
         };
         self.clock.own(token);
         Ok(token)
@@ -214,11 +246,21 @@ impl<C: Clock> Flash for SimFlash<C> {
     }
 
     #[inline]
-    fn host_program(&mut self, slot: Slot, to: Ppn, _oob: Oob, after: C::Token) -> Result<C::Token, Infallible> {
+    fn host_program(
+        &mut self,
+        slot: Slot,
+        to: Ppn,
+        _oob: Oob,
+        after: C::Token,
+    ) -> Result<C::Token, Infallible> {
         let block = self.ledger.program(to, Cause::Host);
         let die = self.die_of(block);
         self.host_pages_by_die[die as usize] += 1;
-        let after = if self.old_content[0].is_some() { self.after_old_content(slot, after) } else { after };
+        let after = if self.old_content[0].is_some() {
+            self.after_old_content(slot, after)
+        } else {
+            after
+        };
         let token = self.issue(OpKind::Program, die, after);
         self.clock.own(token);
         Ok(token)
@@ -242,6 +284,7 @@ impl<C: Clock> Flash for SimFlash<C> {
         let from_block = self.ledger.geometry().block_of(from);
         if self.copyback && self.same_plane(from_block, to_block) {
             self.fine.copybacks += 1;
+            self.fine.map_copybacks += u64::from(cause == Cause::Map);
             let die = self.die_of(from_block);
             return Ok(self.issue(OpKind::CopyBack, die, after));
         }
@@ -255,7 +298,39 @@ impl<C: Clock> Flash for SimFlash<C> {
         Ok(done)
     }
 
-    fn read_map(&mut self, from: Ppn, _take: impl FnOnce(&[u8]), after: C::Token) -> Result<C::Token, Infallible> {
+    fn copy_run(
+        &mut self,
+        from: &[Ppn],
+        to: Ppn,
+        _oob_of: impl Fn(usize) -> Oob,
+        cause: Cause,
+        after: C::Token,
+    ) -> Result<C::Token, Infallible> {
+        let Some(&first) = from.first() else {
+            return Ok(after);
+        };
+        let pages = from.len() as u32;
+        self.ledger.read_run(from, cause);
+        let to_block = self.ledger.program_run(to, pages, cause);
+        let from_block = self.ledger.geometry().block_of(first);
+        let inside = self.copyback && self.same_plane(from_block, to_block);
+        self.fine.copybacks += u64::from(inside) * u64::from(pages);
+        self.fine.map_copybacks += u64::from(inside && cause == Cause::Map) * u64::from(pages);
+        let die = self.die_of(from_block);
+        debug_assert_eq!(
+            die,
+            self.die_of(to_block),
+            "a run of copies stays on its die"
+        );
+        Ok(self.clock.copies(die, pages, inside, after))
+    }
+
+    fn read_map(
+        &mut self,
+        from: Ppn,
+        _take: impl FnOnce(&[u8]),
+        after: C::Token,
+    ) -> Result<C::Token, Infallible> {
         self.ledger.read(from, Cause::Map);
         let die = self.die_of(self.ledger.geometry().block_of(from));
         Ok(self.issue(OpKind::Read, die, after))
@@ -315,7 +390,13 @@ impl<C: Clock> Flash for SimFlash<C> {
         self.clock.set_time(self.at_ns);
     }
 
-    fn preload(&mut self, block: Pbn, pages: u32, _role: Role, _lpn_of: &mut dyn FnMut(u32) -> Lpn) {
+    fn preload(
+        &mut self,
+        block: Pbn,
+        pages: u32,
+        _role: Role,
+        _lpn_of: &mut dyn FnMut(u32) -> Lpn,
+    ) {
         self.ledger.preload(block, pages);
     }
 }

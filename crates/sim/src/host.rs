@@ -53,6 +53,22 @@ pub struct PageRequest {
     pub last_partial: bool,
 }
 
+impl PageRequest {
+    /// Makes it a request for whole pages.
+    #[inline]
+    pub fn whole(&mut self, first: Lpn, pages: u32) {
+        self.parts.clear();
+        self.parts.push(Part {
+            first,
+            pages,
+            first_slot: 0,
+        });
+        self.pages = pages;
+        self.partial = Partial::default();
+        (self.first_partial, self.last_partial) = (false, false);
+    }
+}
+
 /// An address that the device does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BeyondEnd {
@@ -135,7 +151,11 @@ impl PageMapper {
             (start / self.page_bytes, end.div_ceil(self.page_bytes))
         };
         if first >= last {
-            out.kind = Some(if kind == Kind::Trim { Kind::EmptyTrim } else { kind });
+            out.kind = Some(if kind == Kind::Trim {
+                Kind::EmptyTrim
+            } else {
+                kind
+            });
             return Ok(());
         }
         out.kind = Some(kind);
@@ -167,7 +187,11 @@ impl PageMapper {
             (whole - sub(head), sub_up(tail))
         };
         let bytes = |sectors: u64| {
-            if sectors == whole { 0 } else { self.device.part.transfer_bytes(sectors as u32) }
+            if sectors == whole {
+                0
+            } else {
+                self.device.part.transfer_bytes(sectors as u32)
+            }
         };
         out.partial = Partial {
             first_bytes: bytes(first_sectors),
@@ -175,7 +199,10 @@ impl PageMapper {
             last_bytes: bytes(last_sectors),
         };
         let data_ns = |bytes: u32| (u64::from(bytes) * self.device.part.out_ps).div_ceil(1000);
-        out.data_ns = [data_ns(out.partial.first_bytes), data_ns(out.partial.last_bytes)];
+        out.data_ns = [
+            data_ns(out.partial.first_bytes),
+            data_ns(out.partial.last_bytes),
+        ];
     }
 
     fn place(
@@ -188,9 +215,15 @@ impl PageMapper {
     ) -> Result<(), BeyondEnd> {
         out.pages = (last - first) as u32;
         match self.beyond {
-            Beyond::Error if last > self.logical_pages => Err(BeyondEnd::Page { last_page: last - 1 }),
+            Beyond::Error if last > self.logical_pages => Err(BeyondEnd::Page {
+                last_page: last - 1,
+            }),
             Beyond::Error => {
-                out.parts.push(Part { first: Lpn(first as u32), pages: out.pages, first_slot: 0 });
+                out.parts.push(Part {
+                    first: Lpn(first as u32),
+                    pages: out.pages,
+                    first_slot: 0,
+                });
                 Ok(())
             }
             Beyond::Wrap => {

@@ -8,6 +8,7 @@
 //! | [`host`] | trace requests to page requests: partial pages, addresses past the end, trims |
 //! | [`session`] | one scheme, one flash, one host: requests in, measurements out |
 //! | [`run`] | a whole run by the name of its scheme |
+//! | [`requests`] | one row a request: times, and the work done for it |
 //! | [`ageing`] | named recipes that age a device before it is measured |
 //! | [`metrics`], [`energy`], [`results`] | what is measured and how it is reported |
 //! | [`conform`] | runs conformance vectors |
@@ -23,6 +24,7 @@ pub mod flash;
 pub mod host;
 pub mod metrics;
 pub mod part;
+pub mod requests;
 pub mod results;
 pub mod run;
 pub mod session;

@@ -19,20 +19,32 @@ const HISTOGRAM_MAX_NS: u64 = 100_000_000_000_000;
 
 impl Default for Latencies {
     fn default() -> Self {
-        let histogram = Histogram::new_with_bounds(1, HISTOGRAM_MAX_NS, 3).expect("constant bounds are valid");
-        Self { histogram, count: 0, sum_ns: 0, sum_of_squares: 0, max_ns: 0 }
+        let histogram =
+            Histogram::new_with_bounds(1, HISTOGRAM_MAX_NS, 3).expect("constant bounds are valid");
+        Self {
+            histogram,
+            count: 0,
+            sum_ns: 0,
+            sum_of_squares: 0,
+            max_ns: 0,
+        }
     }
 }
 
 impl Latencies {
     /// Takes one latency.
-    #[inline]
     pub fn record(&mut self, ns: u64) {
-        self.histogram.saturating_record(ns);
-        self.count += 1;
-        self.sum_ns += u128::from(ns);
-        // Beyond 2^63 ns the square would not fit; the clock ends there too.
-        self.sum_of_squares = self.sum_of_squares.saturating_add(u128::from(ns) * u128::from(ns));
+        self.record_n(ns, 1);
+    }
+
+    /// Takes the same latency `n` times.
+    pub fn record_n(&mut self, ns: u64, n: u64) {
+        self.histogram.saturating_record_n(ns, n);
+        self.count += n;
+        self.sum_ns += u128::from(ns) * u128::from(n);
+        // A sum that does not fit stays at its limit: such a device is hours late anyway.
+        let squares = (u128::from(ns) * u128::from(ns)).saturating_mul(n.into());
+        self.sum_of_squares = self.sum_of_squares.saturating_add(squares);
         self.max_ns = self.max_ns.max(ns);
     }
 
@@ -83,7 +95,10 @@ impl Latencies {
         let mut steps = Vec::new();
         for step in self.histogram.iter_recorded() {
             below += step.count_at_value();
-            steps.push((step.value_iterated_to().min(self.max_ns), below as f64 / self.count as f64));
+            steps.push((
+                step.value_iterated_to().min(self.max_ns),
+                below as f64 / self.count as f64,
+            ));
         }
         thin(steps)
     }
@@ -93,7 +108,12 @@ impl Latencies {
 fn thin(steps: Vec<(u64, f64)>) -> Vec<(u64, f64)> {
     let every = steps.len().div_ceil(400).max(1);
     let last = steps.len().saturating_sub(1);
-    steps.into_iter().enumerate().filter(|(i, _)| i % every == 0 || *i == last).map(|(_, step)| step).collect()
+    steps
+        .into_iter()
+        .enumerate()
+        .filter(|(i, _)| i % every == 0 || *i == last)
+        .map(|(_, step)| step)
+        .collect()
 }
 
 /// Count, sum and maximum, for kinds that nobody asks percentiles of.
@@ -109,10 +129,14 @@ pub struct Brief {
 
 impl Brief {
     /// Takes one.
-    #[inline]
     pub fn record(&mut self, ns: u64) {
-        self.count += 1;
-        self.sum_ns += u128::from(ns);
+        self.record_n(ns, 1);
+    }
+
+    /// Takes the same `n` times.
+    pub fn record_n(&mut self, ns: u64, n: u64) {
+        self.count += n;
+        self.sum_ns += u128::from(ns) * u128::from(n);
         self.max_ns = self.max_ns.max(ns);
     }
 
@@ -122,9 +146,27 @@ impl Brief {
     }
 }
 
+/// What is measured of one read or write.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Measured {
+    /// Whether it is a write.
+    pub is_write: bool,
+    /// From arrival to completion, ns.
+    pub response_ns: u64,
+    /// From first start to completion, ns.
+    pub service_ns: u64,
+    /// From arrival to first start, ns.
+    pub queue_ns: u64,
+    /// From issue to completion, ns.
+    pub busy_ns: u64,
+}
+
 /// Everything measured about requests.
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
+    /// The latest measurement and how often it came in a row: on an idle device most requests take the same
+    /// time, and a histogram need not be told one by one. [`Metrics::flush`] takes them in.
+    latest: (Measured, u64),
     /// Responses of reads.
     pub reads: Latencies,
     /// Responses of writes.
@@ -153,6 +195,36 @@ pub struct Metrics {
     pub cuts: u64,
     /// Over time.
     pub series: Series,
+}
+
+impl Metrics {
+    /// Takes the times of a read or write.
+    #[inline(always)]
+    pub fn measure(&mut self, measured: Measured) {
+        if self.latest.0 == measured {
+            self.latest.1 += 1;
+        } else {
+            self.flush();
+            self.latest = (measured, 1);
+        }
+    }
+
+    /// Takes in what [`Metrics::measure`] holds back. To be called before anything is read.
+    pub fn flush(&mut self) {
+        let (m, n) = std::mem::take(&mut self.latest);
+        if n == 0 {
+            return;
+        }
+        if m.is_write {
+            self.writes.record_n(m.response_ns, n);
+            self.write_busy_ns += u128::from(m.busy_ns) * u128::from(n);
+        } else {
+            self.reads.record_n(m.response_ns, n);
+        }
+        self.service.record_n(m.service_ns, n);
+        self.queue.record_n(m.queue_ns, n);
+        self.series.completed(m.response_ns, n);
+    }
 }
 
 /// One point of the time series: totals since the start of the run.
@@ -199,24 +271,31 @@ const SAMPLES_MAX: usize = 512;
 
 impl Default for Series {
     fn default() -> Self {
-        Self { samples: Vec::new(), observed_names: Vec::new(), every: 64, window: (0, 0, 0) }
+        Self {
+            samples: Vec::new(),
+            observed_names: Vec::new(),
+            every: 64,
+            window: (0, 0, 0),
+        }
     }
 }
 
 impl Series {
-    /// A read or write has completed.
-    #[inline]
-    pub fn completed(&mut self, response_ns: u64) {
+    /// So many reads and writes have completed with that response.
+    pub fn completed(&mut self, response_ns: u64, n: u64) {
         let (count, sum, max) = &mut self.window;
-        *count += 1;
-        *sum += u128::from(response_ns);
+        *count += n;
+        *sum += u128::from(response_ns) * u128::from(n);
         *max = (*max).max(response_ns);
     }
 
     /// Appends a sample and closes the window.
     pub fn push(&mut self, mut sample: Sample) {
-        (sample.completed, sample.response_sum_ns, sample.response_max_ns) =
-            std::mem::take(&mut self.window);
+        (
+            sample.completed,
+            sample.response_sum_ns,
+            sample.response_max_ns,
+        ) = std::mem::take(&mut self.window);
         self.samples.push(sample);
         if self.samples.len() < SAMPLES_MAX {
             return;
@@ -254,11 +333,20 @@ mod tests {
     fn a_long_series_stays_short_and_keeps_its_sums() {
         let mut series = Series::default();
         for i in 0..10_000_u64 {
-            series.completed(i);
-            series.push(Sample { requests: i, ..Sample::default() });
+            series.completed(i, 1);
+            series.push(Sample {
+                requests: i,
+                ..Sample::default()
+            });
         }
         assert!(series.samples.len() < SAMPLES_MAX);
-        assert_eq!(series.samples.iter().map(|s| s.completed).sum::<u64>(), 10_000);
-        assert_eq!(series.samples.iter().map(|s| s.response_max_ns).max(), Some(9_999));
+        assert_eq!(
+            series.samples.iter().map(|s| s.completed).sum::<u64>(),
+            10_000
+        );
+        assert_eq!(
+            series.samples.iter().map(|s| s.response_max_ns).max(),
+            Some(9_999)
+        );
     }
 }

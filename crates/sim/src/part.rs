@@ -93,7 +93,10 @@ pub const PARTS: [Part; 8] = [
         t_prog_ns: 900_000,
         t_bers_ns: 3_500_000,
         device: (8, 8, 65_536),
-        ..base("mt29f16g08", "LAST++ (TOS 2016) Table III, Micron MLC; spare bytes ours")
+        ..base(
+            "mt29f16g08",
+            "LAST++ (TOS 2016) Table III, Micron MLC; spare bytes ours",
+        )
     },
     Part {
         t_bers_ns: 2_000_000,
@@ -144,7 +147,11 @@ pub const PARTS: [Part; 8] = [
         t_bers_ns: 5_000_000,
         endurance: Some(50_000),
         program_order: "any",
-        ..generic("generic_pslc", "generic TLC used as SLC, no data sheet; 1200 MT/s", 384)
+        ..generic(
+            "generic_pslc",
+            "generic TLC used as SLC, no data sheet; 1200 MT/s",
+            384,
+        )
     },
 ];
 

@@ -1,7 +1,7 @@
 //! The record of a run: one shape for people, programs and reports. `schema` is its version.
 
-use floatgate_core::report::{ByCause, FlashCounters, HostCounters, SchemeCounters};
 use floatgate_core::Ftl;
+use floatgate_core::report::{ByCause, FlashCounters, HostCounters, SchemeCounters};
 use serde_json::{Map, Value, json};
 
 use crate::ageing::Aged;
@@ -18,14 +18,27 @@ fn by_cause(c: &ByCause) -> Value {
 }
 
 /// Counters in the shape of the conformance vectors.
-pub fn counters_json(host: &HostCounters, unwritten: u64, flash: &FlashCounters, scheme: &SchemeCounters) -> Value {
+pub fn counters_json(
+    host: &HostCounters,
+    unwritten: u64,
+    flash: &FlashCounters,
+    scheme: &SchemeCounters,
+) -> Value {
     let m = &scheme.merges;
     let mut merges = Map::new();
-    let kinds = [("switch", m.switch), ("partial", m.partial), ("full", m.full), ("dead", m.dead)];
+    let kinds = [
+        ("switch", m.switch),
+        ("partial", m.partial),
+        ("full", m.full),
+        ("dead", m.dead),
+    ];
     for (name, value) in kinds {
         merges.insert(name.into(), value.into());
     }
-    merges.insert("full_merge_associated".into(), m.full_merge_associated.into());
+    merges.insert(
+        "full_merge_associated".into(),
+        m.full_merge_associated.into(),
+    );
     for own in &scheme.own_merges {
         merges.insert(own.name.into(), own.value.into());
     }
@@ -45,7 +58,11 @@ pub fn counters_json(host: &HostCounters, unwritten: u64, flash: &FlashCounters,
         "merges": merges,
     });
     if !scheme.extra.is_empty() {
-        let extra: Map<String, Value> = scheme.extra.iter().map(|e| (e.name.into(), e.value.into())).collect();
+        let extra: Map<String, Value> = scheme
+            .extra
+            .iter()
+            .map(|e| (e.name.into(), e.value.into()))
+            .collect();
         counters["extra"] = extra.into();
     }
     counters
@@ -131,8 +148,14 @@ fn device_json<S: Ftl, C: Clock>(session: &Session<S, C>) -> Value {
 
 fn options_json<S: Ftl, C: Clock>(session: &Session<S, C>) -> Value {
     use floatgate_core::options::Options;
-    let Ok(options) = crate::session::options_of::<S>(session.config()) else { return Value::Null };
-    options.values().into_iter().map(|(key, value)| (key.to_string(), Value::from(value))).collect()
+    let Ok(options) = crate::session::options_of::<S>(session.config()) else {
+        return Value::Null;
+    };
+    options
+        .values()
+        .into_iter()
+        .map(|(key, value)| (key.to_string(), Value::from(value)))
+        .collect()
 }
 
 fn host_json<S: Ftl, C: Clock>(session: &Session<S, C>) -> Value {
@@ -150,11 +173,19 @@ fn time_json<S: Ftl, C: Clock>(session: &Session<S, C>) -> Value {
     let m = &session.metrics;
     let mut all = m.reads.clone();
     all.add(&m.writes);
-    let elapsed_ns = m.last_completion_ns.saturating_sub(m.first_arrival_ns.unwrap_or(0));
+    let elapsed_ns = m
+        .last_completion_ns
+        .saturating_sub(m.first_arrival_ns.unwrap_or(0));
     let seconds = elapsed_ns as f64 / 1e9;
-    let busy_until = session.flash.clock.last_end_ns().saturating_sub(m.first_arrival_ns.unwrap_or(0)) as f64;
+    let busy_until = session
+        .flash
+        .clock
+        .last_end_ns()
+        .saturating_sub(m.first_arrival_ns.unwrap_or(0)) as f64;
     let utilisation = |busy: &[u64]| -> Vec<Option<f64>> {
-        busy.iter().map(|&ns| ratio(ns as f64, busy_until)).collect()
+        busy.iter()
+            .map(|&ns| ratio(ns as f64, busy_until))
+            .collect()
     };
     let requests = (m.reads.count() + m.writes.count()) as f64;
     json!({
@@ -185,7 +216,10 @@ fn channel_shares<S: Ftl, C: Clock>(session: &Session<S, C>) -> Vec<Option<f64>>
     for (die, &n) in session.flash.host_pages_by_die.iter().enumerate() {
         pages[die % channels] += n as f64;
     }
-    pages.iter().map(|&n| ratio((n - pages[0]) * 100.0, pages[0])).collect()
+    pages
+        .iter()
+        .map(|&n| ratio((n - pages[0]) * 100.0, pages[0]))
+        .collect()
 }
 
 fn derived_json<S: Ftl, C: Clock>(session: &Session<S, C>, scheme: &SchemeCounters) -> Value {
@@ -198,7 +232,8 @@ fn derived_json<S: Ftl, C: Clock>(session: &Session<S, C>, scheme: &SchemeCounte
     let copy_us = us(part.t_r_ns + part.t_prog_ns);
     let log_pages = merges.log_reclaimed as f64 * f64::from(part.pages_per_block);
     let oob_us = (c.oob_reads.map as f64) * us(part.t_r_oob_ns);
-    let map_us = c.programs.map as f64 * us(part.t_prog_ns) + c.reads.map as f64 * us(part.t_r_ns) + oob_us;
+    let map_us =
+        c.programs.map as f64 * us(part.t_prog_ns) + c.reads.map as f64 * us(part.t_r_ns) + oob_us;
     let counted = c.programs.host as f64 * us(part.t_prog_ns)
         + c.programs.gc as f64 * copy_us
         + erases as f64 * us(part.t_bers_ns);
@@ -250,8 +285,14 @@ fn stats_json<S: Ftl, C: Clock>(session: &Session<S, C>, scheme: &SchemeCounters
 
 fn energy_json<S: Ftl, C: Clock>(session: &Session<S, C>, scheme: &SchemeCounters) -> Value {
     let m = &session.metrics;
-    let elapsed_ns = m.last_completion_ns.saturating_sub(m.first_arrival_ns.unwrap_or(0));
-    let dram = scheme.stats.iter().find(|stat| stat.name == "dram_accesses").map_or(0.0, |stat| stat.value);
+    let elapsed_ns = m
+        .last_completion_ns
+        .saturating_sub(m.first_arrival_ns.unwrap_or(0));
+    let dram = scheme
+        .stats
+        .iter()
+        .find(|stat| stat.name == "dram_accesses")
+        .map_or(0.0, |stat| stat.value);
     let energy = energy(
         &session.config().device,
         &session.flash.ledger.counters,
@@ -267,11 +308,20 @@ fn wear_json<S: Ftl, C: Clock>(session: &Session<S, C>) -> Value {
     let counts: Vec<u32> = session.flash.ledger.erase_counts().collect();
     let n = counts.len() as f64;
     let mean = counts.iter().map(|&e| f64::from(e)).sum::<f64>() / n;
-    let square = counts.iter().map(|&e| f64::from(e) * f64::from(e)).sum::<f64>() / n;
-    let (min, max) = (counts.iter().min().copied().unwrap_or(0), counts.iter().max().copied().unwrap_or(0));
+    let square = counts
+        .iter()
+        .map(|&e| f64::from(e) * f64::from(e))
+        .sum::<f64>()
+        / n;
+    let (min, max) = (
+        counts.iter().min().copied().unwrap_or(0),
+        counts.iter().max().copied().unwrap_or(0),
+    );
     let part = &session.config().device.part;
     let host_bytes = session.host.page_writes as f64 * f64::from(part.page_bytes);
-    let lifetime = part.endurance.and_then(|e| ratio(host_bytes * f64::from(e), f64::from(max)));
+    let lifetime = part
+        .endurance
+        .and_then(|e| ratio(host_bytes * f64::from(e), f64::from(max)));
     json!({
         "mean": mean,
         "sd": (square - mean * mean).max(0.0).sqrt(),
@@ -287,8 +337,14 @@ fn wear_json<S: Ftl, C: Clock>(session: &Session<S, C>) -> Value {
 fn histogram(counts: &[u32], max: u32) -> Vec<(u32, u32)> {
     let width = max / 64 + 1;
     let mut classes = vec![0; (max / width + 1) as usize];
-    counts.iter().for_each(|&e| classes[(e / width) as usize] += 1);
-    classes.into_iter().enumerate().map(|(i, n)| (i as u32 * width, n)).collect()
+    counts
+        .iter()
+        .for_each(|&e| classes[(e / width) as usize] += 1);
+    classes
+        .into_iter()
+        .enumerate()
+        .map(|(i, n)| (i as u32 * width, n))
+        .collect()
 }
 
 fn tables_json<S: Ftl, C: Clock>(session: &Session<S, C>) -> Value {
@@ -316,7 +372,8 @@ fn series_json<S: Ftl, C: Clock>(session: &Session<S, C>) -> Value {
     let column = |value: &dyn Fn(&crate::metrics::Sample) -> Value| -> Vec<Value> {
         series.samples.iter().map(value).collect()
     };
-    let mean = |s: &crate::metrics::Sample| ratio(s.response_sum_ns as f64 / 1000.0, s.completed as f64);
+    let mean =
+        |s: &crate::metrics::Sample| ratio(s.response_sum_ns as f64 / 1000.0, s.completed as f64);
     let mut columns = json!({
         "requests": column(&|s| s.requests.into()),
         "time_s": column(&|s| (s.time_ns as f64 / 1e9).into()),

@@ -10,6 +10,7 @@ use crate::clock::{Clock, Closed, Events};
 use crate::config::{Recipe, RunConfig};
 use crate::conform::{VectorRequest, conform_scheme};
 use crate::host::BeyondEnd;
+use crate::requests::RequestRow;
 use crate::results::record;
 use crate::session::{Session, options_of};
 
@@ -148,10 +149,14 @@ pub enum Progress {
 /// Requests between two calls of the progress function.
 const PLAYED_EACH: u64 = 4096;
 
+/// Takes the rows of requests as they complete, in the order of the trace.
+pub type TakeRows<'a> = dyn FnMut(&[RequestRow]) -> Result<(), TraceError> + 'a;
+
 struct Job<'a> {
     config: &'a RunConfig,
     source: &'a mut dyn Source,
     progress: &'a mut dyn FnMut(Progress),
+    rows: Option<&'a mut TakeRows<'a>>,
 }
 
 /// A scheme ready to run: its description and the simulator compiled for it. A user's own scheme becomes one
@@ -186,7 +191,33 @@ impl Scheme {
         source: &mut dyn Source,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Value, RunError> {
-        (self.run)(Job { config, source, progress })
+        (self.run)(Job {
+            config,
+            source,
+            progress,
+            rows: None,
+        })
+    }
+
+    /// The same, and hands a row of every request after ageing to `rows`.
+    ///
+    /// # Errors
+    /// See [`RunError`]; what `rows` gives comes back as [`RunError::Trace`].
+    pub fn run_recording(
+        &self,
+        config: &RunConfig,
+        source: &mut dyn Source,
+        progress: &mut dyn FnMut(Progress),
+        rows: &mut TakeRows<'_>,
+    ) -> Result<Value, RunError> {
+        // A plain closure of this call's lifetime: what `rows` borrows may live longer.
+        let mut rows = |some: &[RequestRow]| rows(some);
+        (self.run)(Job {
+            config,
+            source,
+            progress,
+            rows: Some(&mut rows),
+        })
     }
 
     /// Checks a configuration as far as that goes without memory, and gives the bytes that the run will
@@ -224,14 +255,27 @@ pub fn schemes() -> Vec<Scheme> {
 /// # Errors
 /// A refusal that lists the names there are.
 pub fn find<'a>(schemes: &'a [Scheme], name: &str) -> Result<&'a Scheme, Refusal> {
-    schemes.iter().find(|scheme| scheme.info.key == name).ok_or_else(|| {
-        let keys: Vec<&str> = schemes.iter().map(|s| s.info.key).collect();
-        Refusal::new("scheme", format!("no scheme {name:?}; there are {}", keys.join(", ")))
-    })
+    schemes
+        .iter()
+        .find(|scheme| scheme.info.key == name)
+        .ok_or_else(|| {
+            let keys: Vec<&str> = schemes.iter().map(|s| s.info.key).collect();
+            Refusal::new(
+                "scheme",
+                format!("no scheme {name:?}; there are {}", keys.join(", ")),
+            )
+        })
 }
 
 fn run_scheme<S: Ftl>(job: Job<'_>) -> Result<Value, RunError> {
-    job.config.device.machine().validate().map_err(|text| Refusal { key: None, message: text })?;
+    job.config
+        .device
+        .machine()
+        .validate()
+        .map_err(|text| Refusal {
+            key: None,
+            message: text,
+        })?;
     if Closed::fits(&job.config.device.machine()) {
         run_on::<S, Closed>(job)
     } else {
@@ -254,12 +298,18 @@ fn run_on<S: Ftl, C: Clock>(mut job: Job<'_>) -> Result<Value, RunError> {
                 settled: None,
             });
         } else {
-            aged.push(ageing::apply(&mut session, recipe, &mut || (job.progress)(Progress::Ageing)));
+            aged.push(ageing::apply(&mut session, recipe, &mut || {
+                (job.progress)(Progress::Ageing)
+            }));
         }
         session.reset_counters();
     }
+    if job.rows.is_some() {
+        session.record_requests();
+    }
     play(&mut session, &mut job)?;
     session.settle();
+    hand_over(&mut session, &mut job, 1)?;
     session.check_laws().map_err(RunError::Law)?;
     Ok(record(&session, &aged))
 }
@@ -268,15 +318,33 @@ fn play<S: Ftl, C: Clock>(session: &mut Session<S, C>, job: &mut Job<'_>) -> Res
     let mut played = 0;
     while let Some(request) = job.source.next()? {
         if let Err(beyond) = session.request(&request) {
-            return Err(RunError::Beyond(beyond_text(session, job, &request, beyond)?));
+            return Err(RunError::Beyond(beyond_text(
+                session, job, &request, beyond,
+            )?));
         }
         played += 1;
         if played == PLAYED_EACH {
             (job.progress)(Progress::Played(played));
             played = 0;
+            hand_over(session, job, PLAYED_EACH as usize)?;
         }
     }
     (job.progress)(Progress::Played(played));
+    Ok(())
+}
+
+/// Hands over the rows that are complete, if they are at least `least`.
+fn hand_over<S: Ftl, C: Clock>(
+    session: &mut Session<S, C>,
+    job: &mut Job<'_>,
+    least: usize,
+) -> Result<(), TraceError> {
+    if let (Some(take), Some(rows)) = (&mut job.rows, session.request_rows())
+        && rows.len() >= least
+    {
+        take(rows)?;
+        rows.clear();
+    }
     Ok(())
 }
 
@@ -299,10 +367,14 @@ fn beyond_text<S: Ftl, C: Clock>(
             request.end(),
             pages - 1
         )),
-        BeyondEnd::TooLong => Ok(format!("{position}: a request of {} bytes is too long", request.bytes)),
+        BeyondEnd::TooLong => Ok(format!(
+            "{position}: a request of {} bytes is too long",
+            request.bytes
+        )),
         BeyondEnd::Regions => {
             let region_pages = session.mapper().region_pages();
-            let needed = regions_needed(job, session.config(), region_pages * page_bytes)? * region_pages;
+            let needed =
+                regions_needed(job, session.config(), region_pages * page_bytes)? * region_pages;
             Ok(format!(
                 "{position}: the trace touches more than the device holds: {needed} pages are needed in regions of {region_pages}, \
                  the device has {pages}\n  help: a larger device (logical_pages = {needed} or more), or host.beyond = \"wrap\""
@@ -312,7 +384,11 @@ fn beyond_text<S: Ftl, C: Clock>(
 }
 
 /// Regions that the reads and writes of the whole trace touch.
-fn regions_needed(job: &mut Job<'_>, config: &RunConfig, region_bytes: u64) -> Result<u64, RunError> {
+fn regions_needed(
+    job: &mut Job<'_>,
+    config: &RunConfig,
+    region_bytes: u64,
+) -> Result<u64, RunError> {
     let mut regions = rustc_hash::FxHashSet::default();
     job.source.rewind()?;
     while let Some(request) = job.source.next()? {
@@ -324,7 +400,9 @@ fn regions_needed(job: &mut Job<'_>, config: &RunConfig, region_bytes: u64) -> R
         };
         if touches && request.bytes > 0 {
             let last = (request.end() - 1) / region_bytes;
-            regions.extend((request.offset / region_bytes..=last).map(|region| (request.volume, region)));
+            regions.extend(
+                (request.offset / region_bytes..=last).map(|region| (request.volume, region)),
+            );
         }
     }
     Ok(regions.len() as u64)
@@ -335,6 +413,7 @@ fn memory_bytes_of<S: Ftl>(config: &RunConfig) -> Result<u64, Refusal> {
     config.host.check()?;
     let options = options_of::<S>(config)?;
     // The ledger keeps 8 bytes a block, the session one bit a logical page.
-    let fixed = 8 * u64::from(geometry.blocks()) + u64::from(geometry.logical_pages) / 8 + (4 << 20);
+    let fixed =
+        8 * u64::from(geometry.blocks()) + u64::from(geometry.logical_pages) / 8 + (4 << 20);
     Ok(S::ram_bytes(&geometry, &options) + fixed)
 }

@@ -12,7 +12,8 @@ use crate::clock::{Clock, Completion};
 use crate::config::{Arrivals, PartialWrite, RunConfig};
 use crate::flash::SimFlash;
 use crate::host::{BeyondEnd, Kind, PageMapper, PageRequest, Part};
-use crate::metrics::{Metrics, Sample};
+use crate::metrics::{Measured, Metrics, Sample};
+use crate::requests::{Recorder, RequestRow};
 
 /// A request on its way.
 #[derive(Clone, Copy, Debug)]
@@ -39,8 +40,8 @@ struct Flight {
 }
 
 impl Flight {
-    fn add(&mut self, kind: Kind, arrival_ns: u64, issue_ns: u64) {
-        self.requests.push_back(InFlight { kind, arrival_ns, issue_ns, end_ns: None });
+    fn add(&mut self, request: InFlight) {
+        self.requests.push_back(request);
         self.open += 1;
     }
 
@@ -53,18 +54,23 @@ impl Flight {
     }
 
     /// Passes writes and trims that are done, and finds the next flush that has nothing left to
-    /// wait for; then drops what is done from the front.
+    /// wait for, with its number; then drops what is done from the front.
     #[inline]
-    fn settle(&mut self) -> Option<InFlight> {
+    fn settle(&mut self) -> Option<(u64, InFlight)> {
         let mut flush = None;
-        while let Some(request) = self.requests.get_mut((self.written_below - self.first) as usize) {
+        while let Some(request) = self
+            .requests
+            .get_mut((self.written_below - self.first) as usize)
+        {
             match (request.kind, request.end_ns) {
                 (Kind::Write | Kind::Trim, None) => break,
-                (Kind::Write | Kind::Trim, Some(end_ns)) => self.written_ns = self.written_ns.max(end_ns),
+                (Kind::Write | Kind::Trim, Some(end_ns)) => {
+                    self.written_ns = self.written_ns.max(end_ns)
+                }
                 (Kind::Flush, None) => {
                     request.end_ns = Some(request.issue_ns.max(self.written_ns));
                     self.open -= 1;
-                    flush = Some(*request);
+                    flush = Some((self.written_below, *request));
                 }
                 _ => {}
             }
@@ -73,7 +79,9 @@ impl Flight {
                 break;
             }
         }
-        while self.first < self.written_below && self.requests.front().is_some_and(|r| r.end_ns.is_some()) {
+        while self.first < self.written_below
+            && self.requests.front().is_some_and(|r| r.end_ns.is_some())
+        {
             self.requests.pop_front();
             self.first += 1;
         }
@@ -88,10 +96,17 @@ impl Flight {
 pub fn options_of<S: Ftl>(config: &RunConfig) -> Result<S::Options, Refusal> {
     let mut options = S::Options::default();
     for (key, value) in &config.options {
-        options.set(key, value).map_err(|e| Refusal { key: Some(e.key), message: e.message })?;
+        options.set(key, value).map_err(|e| Refusal {
+            key: Some(e.key),
+            message: e.message,
+        })?;
     }
     let part = &config.device.part;
-    let times = PartTimes { t_r_ns: part.t_r_ns, t_prog_ns: part.t_prog_ns, t_bers_ns: part.t_bers_ns };
+    let times = PartTimes {
+        t_r_ns: part.t_r_ns,
+        t_prog_ns: part.t_prog_ns,
+        t_bers_ns: part.t_bers_ns,
+    };
     S::fit_to_part(&mut options, times);
     Ok(options)
 }
@@ -111,15 +126,22 @@ pub struct Session<S: Ftl, C: Clock> {
     pub tables: Vec<Table>,
     config: RunConfig,
     mapper: PageMapper,
-    pages: PageRequest,
+    /// The request in work, lent out while it is played.
+    pages: Option<Box<PageRequest>>,
     flight: Flight,
     /// Number of the next request.
     next: u64,
     last_issue_ns: u64,
     next_sample: u64,
     completions: Vec<Completion>,
+    /// Whether arrival times count as they are.
+    real_time: bool,
+    /// Whether completions are known at issue and taken then.
+    at_once: bool,
     /// Logical pages that have content, one bit each: a partial write of any other needs no read.
     live: Vec<u64>,
+    /// Makes a row of each request, if that is asked for.
+    recorder: Option<Box<Recorder>>,
 }
 
 impl<S: Ftl, C: Clock> Session<S, C> {
@@ -143,14 +165,29 @@ impl<S: Ftl, C: Clock> Session<S, C> {
             tables: S::tables(&geometry, &options),
             mapper: PageMapper::new(&config.device, &config.host),
             config: config.clone(),
-            pages: PageRequest::default(),
+            pages: None,
             flight: Flight::default(),
             next: 0,
             last_issue_ns: 0,
             next_sample: 0,
             completions: Vec::new(),
+            real_time: config.host.speed == 1.0,
+            at_once: C::EXACT_AT_ISSUE && config.host.queue_depth == 0,
             live: vec![if full { u64::MAX } else { 0 }; words],
+            recorder: None,
         })
+    }
+
+    /// From now on every request makes a row. To be called while nothing is under way.
+    pub fn record_requests(&mut self) {
+        let machine = self.config.device.machine();
+        self.recorder = Some(Box::new(Recorder::new(&machine, self.next)));
+    }
+
+    /// The rows of the requests completed so far, in the order of the trace, up to the first that is not
+    /// complete; the caller takes them out.
+    pub fn request_rows(&mut self) -> Option<&mut Vec<RequestRow>> {
+        self.recorder.as_mut().map(|recorder| recorder.rows())
     }
 
     /// The configuration.
@@ -173,7 +210,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
     /// # Errors
     /// If the device does not have its addresses.
     pub fn request(&mut self, request: &Request) -> Result<(), BeyondEnd> {
-        let mut pages = std::mem::take(&mut self.pages);
+        let mut pages = self.pages.take().unwrap_or_default();
         let mapped = self.mapper.map(request, &mut pages);
         if mapped.is_ok() {
             let kind = pages.kind.expect("a mapped request has a kind");
@@ -184,18 +221,26 @@ impl<S: Ftl, C: Clock> Session<S, C> {
             }
             self.play(kind, request.arrival_ns, &pages);
         }
-        self.pages = pages;
+        self.pages = Some(pages);
         mapped
     }
 
+    /// A request will come soon: its table entries are fetched ahead of time.
+    #[inline]
+    pub fn prefetch(&self, lpn: floatgate_core::Lpn) {
+        self.ftl.prefetch(lpn);
+    }
+
     /// Plays a request of whole pages.
-    pub fn page_request(&mut self, kind: Kind, first: floatgate_core::Lpn, pages: u32, arrival_ns: u64) {
-        let mut request = std::mem::take(&mut self.pages);
-        request.parts.clear();
-        request.parts.push(Part { first, pages, first_slot: 0 });
-        request.pages = pages;
-        request.partial = Default::default();
-        (request.first_partial, request.last_partial) = (false, false);
+    pub fn page_request(
+        &mut self,
+        kind: Kind,
+        first: floatgate_core::Lpn,
+        pages: u32,
+        arrival_ns: u64,
+    ) {
+        let mut request = self.pages.take().unwrap_or_default();
+        request.whole(first, pages);
         let bytes = u64::from(pages) * u64::from(self.config.device.part.page_bytes);
         match kind {
             Kind::Read => self.metrics.read_bytes += bytes,
@@ -203,29 +248,52 @@ impl<S: Ftl, C: Clock> Session<S, C> {
             _ => {}
         }
         self.play(kind, arrival_ns, &request);
-        self.pages = request;
+        self.pages = Some(request);
     }
 
     fn play(&mut self, kind: Kind, arrival_ns: u64, pages: &PageRequest) {
         let arrival_ns = match self.config.host.arrivals {
             Arrivals::Closed => 0,
-            Arrivals::Open if self.config.host.speed == 1.0 => arrival_ns,
+            Arrivals::Open if self.real_time => arrival_ns,
             Arrivals::Open => (arrival_ns as f64 / self.config.host.speed) as u64,
         };
         let issue_ns = self.issue_time(arrival_ns);
         let number = self.next;
         self.next += 1;
         // In a closed loop arrivals mean nothing: responses count from the issue.
-        let counted_from = if self.config.host.arrivals == Arrivals::Closed { issue_ns } else { arrival_ns };
+        let counted_from = if self.config.host.arrivals == Arrivals::Closed {
+            issue_ns
+        } else {
+            arrival_ns
+        };
         self.metrics.first_arrival_ns.get_or_insert(counted_from);
-        self.flight.add(kind, counted_from, issue_ns);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.issued(kind, counted_from, issue_ns, pages);
+        }
+        let flying = InFlight {
+            kind,
+            arrival_ns: counted_from,
+            issue_ns,
+            end_ns: None,
+        };
+        if self.at_once {
+            self.play_at_once(flying, number, arrival_ns, pages);
+            return;
+        }
+        self.flight.add(flying);
         self.last_issue_ns = issue_ns;
         match kind {
             Kind::Flush => self.take_settled(),
             Kind::EmptyTrim => {
-                self.complete(Completion { end_ns: issue_ns, request: number, first_start_ns: issue_ns });
+                self.complete(Completion {
+                    end_ns: issue_ns,
+                    request: number,
+                    first_start_ns: issue_ns,
+                });
             }
-            _ => self.to_scheme(kind, number, arrival_ns, issue_ns, pages),
+            _ => {
+                self.hand_over(kind, number, arrival_ns, issue_ns, pages);
+            }
         }
         if self.config.host.queue_depth == 0 {
             self.take_completions();
@@ -235,10 +303,52 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         }
     }
 
+    /// The short way where every completion is known at issue and no queue has to be kept: nothing is ever in
+    /// flight.
+    #[inline]
+    fn play_at_once(
+        &mut self,
+        request: InFlight,
+        number: u64,
+        arrival_ns: u64,
+        pages: &PageRequest,
+    ) {
+        self.last_issue_ns = request.issue_ns;
+        self.flight.first = self.next;
+        self.flight.written_below = self.next;
+        let issue_ns = request.issue_ns;
+        match request.kind {
+            Kind::Flush => {
+                let end_ns = issue_ns.max(self.flight.written_ns);
+                self.flushed(number, request, end_ns);
+            }
+            Kind::EmptyTrim => {
+                let done = Completion {
+                    end_ns: issue_ns,
+                    request: number,
+                    first_start_ns: issue_ns,
+                };
+                self.measure(request, done);
+            }
+            kind => {
+                if let Some(done) = self.hand_over(kind, number, arrival_ns, issue_ns, pages) {
+                    if kind != Kind::Read {
+                        self.flight.written_ns = self.flight.written_ns.max(done.end_ns);
+                    }
+                    self.measure(request, done);
+                }
+            }
+        }
+        if self.next >= self.next_sample {
+            self.sample();
+        }
+    }
+
     /// Hands whole pages to the scheme without timing (conformance).
     pub fn untimed(&mut self, kind: Kind, first: floatgate_core::Lpn, pages: u32) {
         let run = Run::whole(first, pages);
-        self.flash.begin_request(self.next, 0, Default::default(), [0; 2]);
+        self.flash
+            .begin_request(self.next, 0, Default::default(), [0; 2]);
         self.next += 1;
         let count = u64::from(pages);
         let Ok(()) = match kind {
@@ -255,11 +365,18 @@ impl<S: Ftl, C: Clock> Session<S, C> {
                 self.ftl.trim(&mut self.flash, &run)
             }
         };
-        self.flash.end_request();
+        self.flash.end_request(false);
         self.completions.clear();
         self.flash.clock.drain(&mut self.completions);
         if kind != Kind::Read {
-            self.mark_live(&Part { first, pages, first_slot: 0 }, kind == Kind::Write);
+            self.mark_live(
+                &Part {
+                    first,
+                    pages,
+                    first_slot: 0,
+                },
+                kind == Kind::Write,
+            );
         }
     }
 
@@ -269,21 +386,34 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         let mut issue_ns = arrival_ns.max(self.last_issue_ns);
         let depth = self.config.host.queue_depth;
         while depth > 0 && self.flight.open >= depth {
-            let Some(completion) = self.flash.clock.next_completion() else { break };
+            let Some(completion) = self.flash.clock.next_completion() else {
+                break;
+            };
             issue_ns = issue_ns.max(completion.end_ns);
             self.complete(completion);
         }
         issue_ns
     }
 
-    fn to_scheme(&mut self, kind: Kind, number: u64, arrival_ns: u64, issue_ns: u64, pages: &PageRequest) {
+    fn hand_over(
+        &mut self,
+        kind: Kind,
+        number: u64,
+        arrival_ns: u64,
+        issue_ns: u64,
+        pages: &PageRequest,
+    ) -> Option<Completion> {
         let Ok(()) = self.ftl.arrival(&mut self.flash, arrival_ns);
         if S::USES_IDLE_TIME
             && let Some(idle_from) = self.flash.clock.idle_since(issue_ns)
         {
             let Ok(()) = self.ftl.idle(&mut self.flash, idle_from, issue_ns);
         }
-        self.flash.begin_request(number, issue_ns, pages.partial, pages.data_ns);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.begins(&self.flash.ledger.counters, &self.flash.fine);
+        }
+        self.flash
+            .begin_request(number, issue_ns, pages.partial, pages.data_ns);
         let count = u64::from(pages.pages);
         match kind {
             Kind::Read => self.host.page_reads += count,
@@ -311,7 +441,10 @@ impl<S: Ftl, C: Clock> Session<S, C> {
                 self.mark_live(part, kind == Kind::Write);
             }
         }
-        self.flash.end_request();
+        if let Some(recorder) = &mut self.recorder {
+            recorder.worked(&self.flash.ledger.counters, &self.flash.fine);
+        }
+        self.flash.end_request(self.at_once)
     }
 
     /// Old content of the first and the last page where only a part of a live page is written.
@@ -321,17 +454,29 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         {
             return;
         }
-        let (Some(first), Some(last)) = (pages.parts.first(), pages.parts.last()) else { return };
+        let (Some(first), Some(last)) = (pages.parts.first(), pages.parts.last()) else {
+            return;
+        };
         let (first_lpn, last_lpn) = (first.first.0, last.first.0 + last.pages - 1);
         let ends = [
             (pages.first_partial, first_lpn, first.first_slot),
-            (pages.last_partial, last_lpn, last.first_slot + last.pages - 1),
+            (
+                pages.last_partial,
+                last_lpn,
+                last.first_slot + last.pages - 1,
+            ),
         ];
         self.flash.read_old_content(true);
         for (_, lpn, first_slot) in ends.into_iter().filter(|(partial, ..)| *partial) {
             if self.is_live(lpn) {
                 let lpn = floatgate_core::Lpn(lpn);
-                let run = Run { first: lpn, pages: 1, request_pages: 1, first_slot, slot_step: 1 };
+                let run = Run {
+                    first: lpn,
+                    pages: 1,
+                    request_pages: 1,
+                    first_slot,
+                    slot_step: 1,
+                };
                 let Ok(()) = self.ftl.read(&mut self.flash, &run);
                 self.metrics.partial_write_reads += 1;
             }
@@ -343,10 +488,13 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         self.live[lpn as usize / 64] >> (lpn % 64) & 1 == 1
     }
 
+    #[inline]
     fn mark_live(&mut self, part: &Part, live: bool) {
         for lpn in part.first.0..part.first.0 + part.pages {
-            let word = &mut self.live[lpn as usize / 64];
-            *word = *word & !(1 << (lpn % 64)) | u64::from(live) << (lpn % 64);
+            // Most pages are what they shall be already: then nothing is stored.
+            if self.is_live(lpn) != live {
+                self.live[lpn as usize / 64] ^= 1 << (lpn % 64);
+            }
         }
     }
 
@@ -369,35 +517,52 @@ impl<S: Ftl, C: Clock> Session<S, C> {
     /// A flush is complete with the last of all earlier writes and trims; the scheme does not see it.
     #[inline]
     fn take_settled(&mut self) {
-        while let Some(flush) = self.flight.settle() {
+        while let Some((number, flush)) = self.flight.settle() {
             let end_ns = flush.end_ns.unwrap_or(flush.issue_ns);
-            self.metrics.flushes.record(end_ns.saturating_sub(flush.arrival_ns));
-            self.metrics.last_completion_ns = self.metrics.last_completion_ns.max(end_ns);
+            self.flushed(number, flush, end_ns);
         }
+    }
+
+    fn flushed(&mut self, number: u64, flush: InFlight, end_ns: u64) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.done(number, flush.issue_ns, end_ns);
+        }
+        self.metrics
+            .flushes
+            .record(end_ns.saturating_sub(flush.arrival_ns));
+        self.metrics.last_completion_ns = self.metrics.last_completion_ns.max(end_ns);
     }
 
     #[inline]
     fn measure(&mut self, request: InFlight, completion: Completion) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.done(
+                completion.request,
+                completion.first_start_ns,
+                completion.end_ns,
+            );
+        }
         let response_ns = completion.end_ns.saturating_sub(request.arrival_ns);
         let metrics = &mut self.metrics;
         metrics.last_completion_ns = metrics.last_completion_ns.max(completion.end_ns);
         match request.kind {
-            Kind::Read => metrics.reads.record(response_ns),
-            Kind::Write => {
-                metrics.writes.record(response_ns);
-                metrics.write_busy_ns += u128::from(completion.end_ns - request.issue_ns);
-            }
+            Kind::Read | Kind::Write => {}
             Kind::Trim | Kind::EmptyTrim => return metrics.trims.record(response_ns),
             Kind::Flush => return,
         }
         let start_ns = completion.first_start_ns;
-        metrics.service.record(completion.end_ns.saturating_sub(start_ns));
-        metrics.queue.record(start_ns.saturating_sub(request.arrival_ns));
-        metrics.series.completed(response_ns);
+        metrics.measure(Measured {
+            is_write: request.kind == Kind::Write,
+            response_ns,
+            service_ns: completion.end_ns.saturating_sub(start_ns),
+            queue_ns: start_ns.saturating_sub(request.arrival_ns),
+            busy_ns: completion.end_ns.saturating_sub(request.issue_ns),
+        });
     }
 
     #[cold]
     fn sample(&mut self) {
+        self.metrics.flush();
         let mut seen = Observation::default();
         self.ftl.observe(&mut seen);
         let counters = &self.flash.ledger.counters;
@@ -438,6 +603,9 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         self.next = 0;
         self.last_issue_ns = 0;
         self.next_sample = 0;
+        if self.recorder.is_some() {
+            self.record_requests();
+        }
     }
 
     /// Checks the conservation laws.
@@ -448,7 +616,11 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         let c = &self.flash.ledger.counters;
         let read = self.host.page_reads - self.flash.unwritten_reads.min(self.host.page_reads);
         let laws = [
-            ("programs.host = page_writes", c.programs.host, self.host.page_writes),
+            (
+                "programs.host = page_writes",
+                c.programs.host,
+                self.host.page_writes,
+            ),
             ("reads.gc = programs.gc", c.reads.gc, c.programs.gc),
             (
                 "reads.host = page_reads - unwritten_reads + partial_write_reads",
@@ -458,14 +630,18 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         ];
         for (law, left, right) in laws {
             if left != right {
-                return Err(format!("conservation law broken: {law}: {left} and {right}"));
+                return Err(format!(
+                    "conservation law broken: {law}: {left} and {right}"
+                ));
             }
         }
         let live = self.ftl.audit(&self.flash)?;
         let logical = self.geometry().logical_pages;
         let expected = (0..logical).filter(|&lpn| self.is_live(lpn)).count() as u64;
         if live != expected {
-            return Err(format!("conservation law broken: {live} valid pages, written and not trimmed {expected}"));
+            return Err(format!(
+                "conservation law broken: {live} valid pages, written and not trimmed {expected}"
+            ));
         }
         Ok(())
     }

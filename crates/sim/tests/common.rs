@@ -2,36 +2,38 @@
 
 use floatgate_core::options::Value;
 use floatgate_core::rng::SplitMix64;
-use floatgate_core::{Ftl, Lpn, ProgramOrder, Start};
-use floatgate_sim::clock::{Closed, Mode};
-use floatgate_sim::config::{Device, EnergyBasis, Host, RunConfig};
+use floatgate_core::{Ftl, Lpn, Start};
+use floatgate_sim::clock::Closed;
+use floatgate_sim::config::{Device, Host, RunConfig};
 use floatgate_sim::host::Kind;
 use floatgate_sim::part::part;
 use floatgate_sim::session::Session;
 
 /// A device of that shape with the part `ssdsim`, start full.
-pub fn config(dies: u32, blocks: u32, pages: u32, logical_blocks: u32, options: &[(&str, &str)]) -> RunConfig {
+pub fn config(
+    dies: u32,
+    blocks: u32,
+    pages: u32,
+    logical_blocks: u32,
+    options: &[(&str, &str)],
+) -> RunConfig {
     let mut part = part("ssdsim").expect("a preset").clone();
     part.pages_per_block = pages;
     RunConfig {
-        device: Device {
+        device: Device::one_die_a_channel(
             part,
-            channels: dies,
             dies,
             blocks,
-            logical_pages: u64::from(logical_blocks) * u64::from(pages) * u64::from(dies),
-            program_order: ProgramOrder::Ascending,
-            mode: Mode::Onfi,
-            copyback: false,
-            pcm_read_ns: 115,
-            pcm_write_ns: 90_000,
-            energy_basis: EnergyBasis::default(),
-        },
+            u64::from(logical_blocks) * u64::from(pages) * u64::from(dies),
+        ),
         start: Start::Full,
         ageing: Vec::new(),
         host: Host::default(),
         scheme: String::new(),
-        options: options.iter().map(|(k, v)| ((*k).into(), Value::from_word(v))).collect(),
+        options: options
+            .iter()
+            .map(|(k, v)| ((*k).into(), Value::from_word(v)))
+            .collect(),
     }
 }
 

@@ -9,6 +9,7 @@
 //! | [`Request`], [`Op`], [`Counts`] | what a trace is made of |
 //! | [`Format`] | the formats, their names and extensions |
 //! | [`Writer`], [`WriteOptions`] | writing; nothing half-written is left on an error |
+//! | [`columns`] | tables in Parquet and CSV |
 //! | [`generate`] | synthetic page requests, reproducible to the bit |
 //! | [`stats`] | workload statistics, streaming |
 //!
@@ -30,6 +31,7 @@
 //! # Ok::<(), floatgate_trace::TraceError>(())
 //! ```
 
+pub mod columns;
 mod detect;
 mod error;
 mod formats;

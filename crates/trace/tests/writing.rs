@@ -167,3 +167,65 @@ fn large_parquet() {
     assert_eq!(reader.next().unwrap(), None);
     assert_eq!(Some(reader.bytes_read()), reader.bytes_total());
 }
+
+/// A table of numbers is read back by the Parquet library itself, over several row groups.
+#[cfg(feature = "parquet")]
+#[test]
+fn tables_in_parquet() {
+    use floatgate_trace::columns::{Column, Kind, TableWriter};
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::Field;
+
+    const COLUMNS: &[Column] = &[
+        Column {
+            name: "time_ns",
+            kind: Kind::Rising,
+        },
+        Column {
+            name: "size",
+            kind: Kind::Number,
+        },
+        Column {
+            name: "pages",
+            kind: Kind::Small,
+        },
+        Column {
+            name: "op",
+            kind: Kind::Word(&["R", "W"]),
+        },
+    ];
+    const ROWS: u64 = 300_000;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.parquet");
+    let mut table = TableWriter::create(&path, COLUMNS).unwrap();
+    for i in 0..ROWS {
+        table
+            .row(&[i * 7, u64::MAX - i, u64::from(u32::MAX), i % 2])
+            .unwrap();
+    }
+    let summary = table.finish().unwrap();
+    assert_eq!(summary.rows, ROWS);
+    assert_eq!(summary.file_bytes, std::fs::metadata(&path).unwrap().len());
+    let reader = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
+    assert_eq!(reader.metadata().num_row_groups(), 2);
+    let mut rows = 0;
+    for (i, row) in reader.get_row_iter(None).unwrap().enumerate() {
+        let row = row.unwrap();
+        let i = i as u64;
+        let fields: Vec<&Field> = row.get_column_iter().map(|(_, field)| field).collect();
+        let op = if i.is_multiple_of(2) { "R" } else { "W" };
+        let expected = [
+            Field::ULong(i * 7),
+            Field::ULong(u64::MAX - i),
+            Field::UInt(u32::MAX),
+            Field::Str(op.into()),
+        ];
+        assert!(
+            fields.iter().zip(&expected).all(|(a, b)| *a == b),
+            "row {i}: {row:?}"
+        );
+        rows += 1;
+    }
+    assert_eq!(rows, ROWS);
+    assert!(TableWriter::create(folder.path().join("t.parquet.gz"), COLUMNS).is_err());
+}

@@ -31,10 +31,19 @@ pub fn run(args: &CompareArgs, schemes: &[Scheme]) -> Outcome<()> {
     let trace = study.choice.decode()?;
     let mut scan = Scan::new(&study.plan);
     scan.add(&trace.requests);
-    size(&mut study.plan, &study.settings, &scan.extent, schemes, &chosen)?;
+    size(
+        &mut study.plan,
+        &study.settings,
+        &scan.extent,
+        schemes,
+        &chosen,
+    )?;
     output::tell(&format!("Trace:  {}", trace.about.describe()));
     output::tell(&format!("Device: {}", study.plan.describe()));
-    let jobs: Vec<Job> = chosen.iter().map(|scheme| Job::new(scheme, &study)).collect();
+    let jobs: Vec<Job> = chosen
+        .iter()
+        .map(|scheme| Job::new(scheme, &study))
+        .collect();
     if explicit && let Some(job) = jobs.iter().find(|job| job.refused.is_some()) {
         return Err(job.problem(&study));
     }
@@ -45,7 +54,11 @@ pub fn run(args: &CompareArgs, schemes: &[Scheme]) -> Outcome<()> {
 }
 
 /// The schemes to compare, and whether they were named.
-fn chosen<'a>(args: &CompareArgs, study: &Study, schemes: &'a [Scheme]) -> Outcome<(Vec<&'a Scheme>, bool)> {
+fn chosen<'a>(
+    args: &CompareArgs,
+    study: &Study,
+    schemes: &'a [Scheme],
+) -> Outcome<(Vec<&'a Scheme>, bool)> {
     let mut chosen: Vec<&Scheme> = Vec::new();
     let mut add = |scheme: &'a Scheme| {
         if !chosen.iter().any(|known| known.info.key == scheme.info.key) {
@@ -61,7 +74,11 @@ fn chosen<'a>(args: &CompareArgs, study: &Study, schemes: &'a [Scheme]) -> Outco
     for (name, place) in study.settings.list("compare.schemes") {
         add(find(schemes, name).map_err(|problem| problem.at(place))?);
     }
-    if chosen.is_empty() { Ok((schemes.iter().collect(), false)) } else { Ok((chosen, true)) }
+    if chosen.is_empty() {
+        Ok((schemes.iter().collect(), false))
+    } else {
+        Ok((chosen, true))
+    }
 }
 
 /// One run to be made.
@@ -76,11 +93,18 @@ impl<'a> Job<'a> {
     fn new(scheme: &'a Scheme, study: &Study) -> Self {
         let config = study.plan.run_of(scheme, &study.settings);
         let refused = try_out(scheme, &config).err();
-        Self { scheme, config, refused }
+        Self {
+            scheme,
+            config,
+            refused,
+        }
     }
 
     fn problem(&self, study: &Study) -> Problem {
-        let failure = self.refused.clone().unwrap_or(Failure::Bug("not refused".into()));
+        let failure = self
+            .refused
+            .clone()
+            .unwrap_or(Failure::Bug("not refused".into()));
         study.problem(self.scheme, failure)
     }
 
@@ -90,7 +114,10 @@ impl<'a> Job<'a> {
 }
 
 fn workers(args: &CompareArgs, study: &Study, jobs: usize) -> usize {
-    let given = args.jobs.or_else(|| study.settings.small("compare.jobs")).map(|n| n as usize);
+    let given = args
+        .jobs
+        .or_else(|| study.settings.small("compare.jobs"))
+        .map(|n| n as usize);
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     given.unwrap_or(processors).clamp(1, jobs.max(1))
 }
@@ -98,7 +125,9 @@ fn workers(args: &CompareArgs, study: &Study, jobs: usize) -> usize {
 /// The runs that are under way at one time may be the largest ones.
 fn check_memory(jobs: &[Job<'_>], workers: usize, trace: &traces::Decoded) -> Outcome<()> {
     let accepted = jobs.iter().filter(|job| job.refused.is_none());
-    let mut needs: Vec<u64> = accepted.filter_map(|job| job.scheme.memory_bytes(&job.config).ok()).collect();
+    let mut needs: Vec<u64> = accepted
+        .filter_map(|job| job.scheme.memory_bytes(&job.config).ok())
+        .collect();
     needs.sort_unstable_by(|a, b| b.cmp(a));
     let runs: u64 = needs.iter().take(workers).sum();
     let held = std::mem::size_of_val(&trace.requests[..]) as u64;
@@ -112,12 +141,23 @@ fn check_memory(jobs: &[Job<'_>], workers: usize, trace: &traces::Decoded) -> Ou
 }
 
 /// Makes all runs, some at a time, and gives their records in the order of the jobs.
-fn play(jobs: &[Job<'_>], trace: &traces::Decoded, study: &Study, workers: usize) -> Vec<Result<Value, Failure>> {
+fn play(
+    jobs: &[Job<'_>],
+    trace: &traces::Decoded,
+    study: &Study,
+    workers: usize,
+) -> Vec<Result<Value, Failure>> {
     let runnable = jobs.iter().filter(|job| job.refused.is_none()).count() as u64;
-    let passes = 1 + study.plan.ageing.iter().filter(|r| **r == floatgate_sim::config::Recipe::Replay).count() as u64;
+    let passes = 1 + study
+        .plan
+        .ageing
+        .iter()
+        .filter(|r| **r == floatgate_sim::config::Recipe::Replay)
+        .count() as u64;
     let bar = progress_bar(runnable * passes * trace.requests.len() as u64);
     let next = AtomicUsize::new(0);
-    let results: Mutex<Vec<Option<Result<Value, Failure>>>> = Mutex::new(jobs.iter().map(|_| None).collect());
+    let results: Mutex<Vec<Option<Result<Value, Failure>>>> =
+        Mutex::new(jobs.iter().map(|_| None).collect());
     std::thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
@@ -134,7 +174,10 @@ fn play(jobs: &[Job<'_>], trace: &traces::Decoded, study: &Study, workers: usize
     });
     bar.finish_and_clear();
     let results = results.into_inner().unwrap_or_default();
-    results.into_iter().map(|result| result.unwrap_or_else(|| Err(Failure::Bug("the run was lost".into())))).collect()
+    results
+        .into_iter()
+        .map(|result| result.unwrap_or_else(|| Err(Failure::Bug("the run was lost".into()))))
+        .collect()
 }
 
 fn play_one(job: &Job<'_>, trace: &traces::Decoded, bar: &ProgressBar) -> Result<Value, Failure> {
@@ -148,13 +191,21 @@ fn play_one(job: &Job<'_>, trace: &traces::Decoded, bar: &ProgressBar) -> Result
             bar.inc(n);
         }
     };
-    guarded(|| job.scheme.run(&job.config, &mut Decoded::new(&trace.requests), &mut progress))
+    guarded(|| {
+        job.scheme.run(
+            &job.config,
+            &mut Decoded::new(&trace.requests),
+            &mut progress,
+        )
+    })
 }
 
 /// A bar on standard error; nothing is drawn unless that is a terminal.
 fn progress_bar(total: u64) -> ProgressBar {
     let bar = ProgressBar::new(total);
-    if let Ok(style) = ProgressStyle::with_template("{bar:40} {percent:>3} %  {human_pos} requests  {msg}") {
+    if let Ok(style) =
+        ProgressStyle::with_template("{bar:40} {percent:>3} %  {human_pos} requests  {msg}")
+    {
         bar.set_style(style);
     }
     bar
@@ -168,11 +219,20 @@ fn finish(
     trace: &traces::Decoded,
     scan: &Scan,
 ) -> Outcome<()> {
-    if let Some(i) = rows.iter().position(|row| matches!(row, Err(Failure::Trace(_)))) {
-        let failure = rows.into_iter().nth(i).and_then(Result::err).unwrap_or(Failure::Trace(String::new()));
+    if let Some(i) = rows
+        .iter()
+        .position(|row| matches!(row, Err(Failure::Trace(_))))
+    {
+        let failure = rows
+            .into_iter()
+            .nth(i)
+            .and_then(Result::err)
+            .unwrap_or(Failure::Trace(String::new()));
         return Err(study.problem(jobs[i].scheme, failure));
     }
-    if rows.iter().all(|row| row.is_err()) && let Some(job) = jobs.iter().find(|job| job.refused.is_some()) {
+    if rows.iter().all(|row| row.is_err())
+        && let Some(job) = jobs.iter().find(|job| job.refused.is_some())
+    {
         return Err(job.problem(study));
     }
     let records: Vec<&Value> = rows.iter().filter_map(|row| row.as_ref().ok()).collect();
@@ -182,8 +242,11 @@ fn finish(
         Err(Failure::Bug(text)) => Some(Problem::bug(format!("{}: {text}", job.scheme.info.key))),
         _ => None,
     });
-    let results: Vec<Value> =
-        rows.into_iter().zip(jobs).map(|(row, job)| row.unwrap_or_else(|failure| job.json(&failure))).collect();
+    let results: Vec<Value> = rows
+        .into_iter()
+        .zip(jobs)
+        .map(|(row, job)| row.unwrap_or_else(|failure| job.json(&failure)))
+        .collect();
     let document = document(&trace.about, &study.plan, results, &notes);
     if args.setup.json {
         output::print_json(&document)?;
@@ -206,18 +269,34 @@ fn report_path(args: &CompareArgs) -> Option<PathBuf> {
 /// The comparison, one line a scheme.
 fn table(jobs: &[Job<'_>], rows: &[Result<Value, Failure>]) -> String {
     let mut table = Table::new(&[
-        "<scheme", "mean", "p99", "WA", "erases", "switch", "partial", "full", "dead", "other", "map memory", "energy",
+        "<scheme",
+        "mean",
+        "p99",
+        "WA",
+        "erases",
+        "switch",
+        "partial",
+        "full",
+        "dead",
+        "other",
+        "map memory",
+        "energy",
     ]);
     for (job, row) in jobs.iter().zip(rows) {
         let key = job.scheme.info.key;
         match row {
             Ok(record) => table.row(cells(key, record)),
-            Err(Failure::Refused(refusal)) => table.across(key, format!("refused: {}", refusal.message)),
+            Err(Failure::Refused(refusal)) => {
+                table.across(key, format!("refused: {}", refusal.message))
+            }
             Err(Failure::Trace(text)) => table.across(key, format!("failed: {text}")),
             Err(Failure::Bug(text)) => table.across(key, format!("BUG: {text}")),
         }
     }
-    format!("{}mean, p99: response time of reads and writes; WA: write amplification; switch to other: merges by kind\n", table.render())
+    format!(
+        "{}mean, p99: response time of reads and writes; WA: write amplification; switch to other: merges by kind\n",
+        table.render()
+    )
 }
 
 fn cells(key: &str, record: &Value) -> [String; 12] {
@@ -243,17 +322,31 @@ fn cells(key: &str, record: &Value) -> [String; 12] {
 /// Merges of kinds that only this scheme has.
 fn other_merges(record: &Value) -> u64 {
     const COMMON: [&str; 5] = ["switch", "partial", "full", "dead", "full_merge_associated"];
-    let Some(merges) = record["counters"]["merges"].as_object() else { return 0 };
-    merges.iter().filter(|(kind, _)| !COMMON.contains(&kind.as_str())).filter_map(|(_, n)| n.as_u64()).sum()
+    let Some(merges) = record["counters"]["merges"].as_object() else {
+        return 0;
+    };
+    merges
+        .iter()
+        .filter(|(kind, _)| !COMMON.contains(&kind.as_str()))
+        .filter_map(|(_, n)| n.as_u64())
+        .sum()
 }
 
 /// Bytes of the tables in the controller's memory; what lies in phase-change memory apart.
 fn map_memory(record: &Value) -> String {
     let of = |places: &[&str]| -> f64 {
         let tables = record["tables"]["tables"].as_array().into_iter().flatten();
-        let inside = tables.filter(|table| table["memory"].as_str().is_some_and(|memory| places.contains(&memory)));
+        let inside = tables.filter(|table| {
+            table["memory"]
+                .as_str()
+                .is_some_and(|memory| places.contains(&memory))
+        });
         inside.filter_map(|table| table["bytes"].as_f64()).sum()
     };
     let (ram, pcm) = (of(&["sram", "dram"]), of(&["pcm"]));
-    if pcm > 0.0 { format!("{} + {} PCM", bytes(ram), bytes(pcm)) } else { bytes(ram.ceil()) }
+    if pcm > 0.0 {
+        format!("{} + {} PCM", bytes(ram), bytes(pcm))
+    } else {
+        bytes(ram.ceil())
+    }
 }

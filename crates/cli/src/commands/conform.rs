@@ -69,8 +69,10 @@ fn verdict_text(file: &Path, verdict: &Verdict) -> String {
         Verdict::Failed(text) => format!("DIFFERENT {name}\n    {text}\n"),
         Verdict::Unusable(problem) => format!("UNUSABLE  {name}\n    {problem}\n"),
         Verdict::Different(found) => {
-            let lines: Vec<String> =
-                found.iter().map(|d| format!("    {}: expected {}, got {}\n", d.key, d.expected, d.got)).collect();
+            let lines: Vec<String> = found
+                .iter()
+                .map(|d| format!("    {}: expected {}, got {}\n", d.key, d.expected, d.got))
+                .collect();
             format!("DIFFERENT {name}\n{}", lines.concat())
         }
     }
@@ -80,7 +82,10 @@ fn verdict_json(file: &Path, verdict: &Verdict) -> Value {
     let (word, differences, message) = match verdict {
         Verdict::Equal => ("equal", vec![], None),
         Verdict::Different(found) => {
-            let found = found.iter().map(|d| json!({"key": d.key, "expected": d.expected, "got": d.got})).collect();
+            let found = found
+                .iter()
+                .map(|d| json!({"key": d.key, "expected": d.expected, "got": d.got}))
+                .collect();
             ("different", found, None)
         }
         Verdict::Failed(text) => ("different", vec![], Some(text.clone())),
@@ -90,7 +95,8 @@ fn verdict_json(file: &Path, verdict: &Verdict) -> Value {
 }
 
 fn read(file: &Path) -> Outcome<String> {
-    std::fs::read_to_string(file).map_err(|error| Problem::new(format!("cannot read {}: {error}", file.display())))
+    std::fs::read_to_string(file)
+        .map_err(|error| Problem::new(format!("cannot read {}: {error}", file.display())))
 }
 
 fn vector_of(file: &Path) -> Outcome<Value> {
@@ -112,7 +118,10 @@ fn check(file: &Path, schemes: &[Scheme]) -> Verdict {
         };
     }
     let Some(expected) = vector.get("counters") else {
-        return Verdict::Unusable(Problem::new(format!("{}: no \"counters\" in the vector", file.display())));
+        return Verdict::Unusable(Problem::new(format!(
+            "{}: no \"counters\" in the vector",
+            file.display()
+        )));
     };
     match play(file, &vector, schemes) {
         Ok(Ok(got)) => match differences(expected, &got) {
@@ -127,11 +136,12 @@ fn check(file: &Path, schemes: &[Scheme]) -> Verdict {
 /// The counters that come out, or why none do; the outer error is about the file.
 fn play(file: &Path, vector: &Value, schemes: &[Scheme]) -> Outcome<Result<Value, String>> {
     let name = file.display();
-    let config = config_of(vector).map_err(|refusal| Problem::new(format!("{name}: {}", refusal.message)))?;
+    let config = config_of(vector)
+        .map_err(|refusal| Problem::new(format!("{name}: {}", refusal.message)))?;
     let scheme = find(schemes, &config.scheme)?;
     let text = file.with_extension("txt");
-    let requests =
-        parse_requests(&read(&text)?).map_err(|error| Problem::new(format!("{}, {error}", text.display())))?;
+    let requests = parse_requests(&read(&text)?)
+        .map_err(|error| Problem::new(format!("{}, {error}", text.display())))?;
     let result = guarded(|| Ok(scheme.conform(&config, &requests)));
     Ok(match result {
         Ok(counters) => counters,

@@ -11,10 +11,25 @@ use crate::table::{Table, bytes, count, micros};
 /// Prints the flash parts.
 pub fn run(args: &JsonArgs) -> Outcome<()> {
     if args.json {
-        let parts: Vec<Value> = PARTS.iter().map(|part| serde_json::to_value(part).unwrap_or_default()).collect();
+        let parts: Vec<Value> = PARTS
+            .iter()
+            .map(|part| serde_json::to_value(part).unwrap_or_default())
+            .collect();
         return output::print_json(&parts.into());
     }
-    let mut table = Table::new(&["<part", "page", "spare", "pages a block", "planes", "tR", "tPROG", "tBERS", "endurance", "<order", "<source"]);
+    let mut table = Table::new(&[
+        "<part",
+        "page",
+        "spare",
+        "pages a block",
+        "planes",
+        "tR",
+        "tPROG",
+        "tBERS",
+        "endurance",
+        "<order",
+        "<source",
+    ]);
     PARTS.iter().for_each(|part| table.row(cells(part)));
     output::print(&table.render())
 }
@@ -30,7 +45,8 @@ fn cells(part: &Part) -> [String; 11] {
         us(part.t_r_ns),
         us(part.t_prog_ns),
         us(part.t_bers_ns),
-        part.endurance.map_or_else(|| "-".into(), |n| count(n.into())),
+        part.endurance
+            .map_or_else(|| "-".into(), |n| count(n.into())),
         part.program_order.into(),
         part.source.into(),
     ]

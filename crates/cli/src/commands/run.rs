@@ -1,5 +1,6 @@
 //! `floatgate run`: one scheme on one trace, read as it is played.
 
+use floatgate_sim::requests::RequestsFile;
 use floatgate_sim::run::{Progress, Scheme, Streamed};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -23,29 +24,58 @@ const DEFAULT_SCHEME: &str = "page";
 /// Runs the scheme and prints its result.
 pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
     let mut study = Study::new(&args.setup, schemes)?;
-    let named = args.scheme.as_deref().or_else(|| study.settings.text("scheme.name"));
+    let named = args
+        .scheme
+        .as_deref()
+        .or_else(|| study.settings.text("scheme.name"));
     let scheme = find(schemes, named.unwrap_or(DEFAULT_SCHEME))?;
     study.settings.check_options(&[scheme])?;
     let (scan, about) = scan(&study)?;
-    size(&mut study.plan, &study.settings, &scan.extent, schemes, &[scheme])?;
+    size(
+        &mut study.plan,
+        &study.settings,
+        &scan.extent,
+        schemes,
+        &[scheme],
+    )?;
     output::tell(&format!("Trace:  {}", about.describe()));
     output::tell(&format!("Device: {}", study.plan.describe()));
     let config = study.plan.run_of(scheme, &study.settings);
-    let need = scheme.memory_bytes(&config).map_err(|refusal| study.problem(scheme, crate::config::sizing::Failure::Refused(refusal)))?;
+    let need = scheme.memory_bytes(&config).map_err(|refusal| {
+        study.problem(scheme, crate::config::sizing::Failure::Refused(refusal))
+    })?;
     output::tell(&format!("Memory: about {}", bytes(need as f64)));
     memory::check(need, memory::available(), "the run")?;
     try_out(scheme, &config).map_err(|failure| study.problem(scheme, failure))?;
     let bar = progress_bar(about.counts.accepted);
     let choice = study.choice.clone();
+    let mut progress = |step| match step {
+        Progress::Ageing => bar.set_message("ages"),
+        Progress::Played(n) => bar.inc(n),
+    };
+    let mut rows = match &args.requests_out {
+        Some(path) => Some(RequestsFile::create(path)?),
+        None => None,
+    };
     let record = guarded(|| {
         let mut source = Streamed::new(move || choice.open())?;
-        scheme.run(&config, &mut source, &mut |step| match step {
-            Progress::Ageing => bar.set_message("ages"),
-            Progress::Played(n) => bar.inc(n),
-        })
+        match &mut rows {
+            None => scheme.run(&config, &mut source, &mut progress),
+            Some(file) => scheme.run_recording(&config, &mut source, &mut progress, &mut |rows| {
+                file.write(rows)
+            }),
+        }
     });
     bar.finish_and_clear();
     let record = record.map_err(|failure| study.problem(scheme, failure))?;
+    if let (Some(file), Some(path)) = (rows, &args.requests_out) {
+        let written = file.finish()?;
+        output::tell(&format!(
+            "Requests: {} rows in {}",
+            written.rows,
+            path.display()
+        ));
+    }
     let notes = notes::of(&[&record], &study.plan, scan.span_s(&study.plan));
     let text = text::of(&record);
     let document = document(&about, &study.plan, vec![record], &notes);
@@ -74,7 +104,9 @@ fn scan(study: &Study) -> Outcome<(Scan, About)> {
 
 fn progress_bar(total: u64) -> ProgressBar {
     let bar = ProgressBar::new(total);
-    if let Ok(style) = ProgressStyle::with_template("{bar:40} {percent:>3} %  {human_pos} requests  {msg}") {
+    if let Ok(style) =
+        ProgressStyle::with_template("{bar:40} {percent:>3} %  {human_pos} requests  {msg}")
+    {
         bar.set_style(style);
     }
     bar

@@ -22,10 +22,13 @@ pub fn run(args: &SchemesArgs, schemes: &[Scheme]) -> Outcome<()> {
 /// # Errors
 /// Lists the names there are.
 pub fn find<'a>(schemes: &'a [Scheme], name: &str) -> Outcome<&'a Scheme> {
-    schemes.iter().find(|scheme| scheme.info.key == name).ok_or_else(|| {
-        let known: Vec<&str> = schemes.iter().map(|scheme| scheme.info.key).collect();
-        unknown_scheme(name, &known)
-    })
+    schemes
+        .iter()
+        .find(|scheme| scheme.info.key == name)
+        .ok_or_else(|| {
+            let known: Vec<&str> = schemes.iter().map(|scheme| scheme.info.key).collect();
+            unknown_scheme(name, &known)
+        })
 }
 
 fn list(as_json: bool, schemes: &[Scheme]) -> Outcome<()> {
@@ -36,7 +39,10 @@ fn list(as_json: bool, schemes: &[Scheme]) -> Outcome<()> {
     for scheme in schemes {
         table.row([scheme.info.key, scheme.info.summary, scheme.info.source]);
     }
-    output::print(&format!("{}\n`floatgate schemes NAME` shows the options of one.\n", table.render()))
+    output::print(&format!(
+        "{}\n`floatgate schemes NAME` shows the options of one.\n",
+        table.render()
+    ))
 }
 
 fn show(as_json: bool, scheme: &Scheme) -> Outcome<()> {
@@ -44,14 +50,23 @@ fn show(as_json: bool, scheme: &Scheme) -> Outcome<()> {
         return output::print_json(&json_of(scheme));
     }
     let info = &scheme.info;
-    let mut out = format!("{}: {}\n{}\nSource: {}\n\n", info.key, info.title, info.summary, info.source);
+    let mut out = format!(
+        "{}: {}\n{}\nSource: {}\n\n",
+        info.key, info.title, info.summary, info.source
+    );
     if info.options.is_empty() {
         out.push_str("No options of its own.\n");
         return output::print(&out);
     }
     let mut table = Table::new(&["<option", "<unit", "<default", "<values", "<meaning"]);
     for option in &info.options {
-        table.row([option.key, option.unit, &option.default, &option.values, option.doc]);
+        table.row([
+            option.key,
+            option.unit,
+            &option.default,
+            &option.values,
+            option.doc,
+        ]);
     }
     out.push_str(&table.render());
     out.push_str(&format!(

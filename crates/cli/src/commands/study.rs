@@ -35,7 +35,11 @@ impl Study {
         let settings = Settings::load(setup.config.as_deref(), &setup.set, schemes)?;
         let choice = Choice::of(&setup.trace, &settings)?;
         let plan = Plan::of(&settings)?;
-        Ok(Self { settings, choice, plan })
+        Ok(Self {
+            settings,
+            choice,
+            plan,
+        })
     }
 
     /// The problem of a failed run, pointing at the setting to blame where there is one.
@@ -68,7 +72,11 @@ pub struct Scan {
 impl Scan {
     /// Nothing seen yet.
     pub fn new(plan: &Plan) -> Self {
-        Self { extent: Extent::new(&plan.host, plan.device.part.page_bytes), first_ns: None, last_ns: 0 }
+        Self {
+            extent: Extent::new(&plan.host, plan.device.part.page_bytes),
+            first_ns: None,
+            last_ns: 0,
+        }
     }
 
     /// Takes some requests.
@@ -164,5 +172,8 @@ pub fn write_report(path: &Path, document: &Value) -> Outcome<()> {
 
 /// Notes as text, one paragraph each.
 pub fn notes_text(notes: &[String]) -> String {
-    notes.iter().map(|note| format!("\nNote: {note}\n")).collect()
+    notes
+        .iter()
+        .map(|note| format!("\nNote: {note}\n"))
+        .collect()
 }

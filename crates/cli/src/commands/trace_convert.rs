@@ -12,9 +12,17 @@ use crate::traces::{About, Choice};
 /// Reads a trace and writes it again.
 pub fn run(args: &ConvertArgs) -> Outcome<()> {
     let read = &args.read;
-    let choice = Choice::new(std::slice::from_ref(&args.file), read.from.as_deref(), read.volume.as_deref(), read.page_bytes)?;
+    let choice = Choice::new(
+        std::slice::from_ref(&args.file),
+        read.from.as_deref(),
+        read.volume.as_deref(),
+        read.page_bytes,
+    )?;
     let mut reader = choice.open()?;
-    let mut writer = Writer::create(&args.out, &write_options(args.to.as_deref(), read.page_bytes)?)?;
+    let mut writer = Writer::create(
+        &args.out,
+        &write_options(args.to.as_deref(), read.page_bytes)?,
+    )?;
     while let Some(request) = reader.next()? {
         writer.write(&request)?;
     }
@@ -23,21 +31,35 @@ pub fn run(args: &ConvertArgs) -> Outcome<()> {
     let about = About::of(&choice, &reader);
     if args.json {
         let written = serde_json::to_value(summary).unwrap_or_default();
-        return output::print_json(&json!({"trace": about.json(), "format": format.name(), "written": written}));
+        return output::print_json(
+            &json!({"trace": about.json(), "format": format.name(), "written": written}),
+        );
     }
     let out = args.out.display();
-    output::print(&format!("{}\n{out} ({format}): {}\n", about.describe(), summary_text(&summary)))
+    output::print(&format!(
+        "{}\n{out} ({format}): {}\n",
+        about.describe(),
+        summary_text(&summary)
+    ))
 }
 
 /// The format that was asked for, if any.
 pub fn write_options(to: Option<&str>, page_bytes: u32) -> Outcome<WriteOptions> {
     let format = to.map(str::parse).transpose().map_err(Problem::new)?;
-    Ok(WriteOptions { format, page_bytes, ..WriteOptions::default() })
+    Ok(WriteOptions {
+        format,
+        page_bytes,
+        ..WriteOptions::default()
+    })
 }
 
 /// What was written, and what the format could not say.
 pub fn summary_text(summary: &WriteSummary) -> String {
-    let mut text = format!("{} requests, {}", count(summary.written), bytes(summary.file_bytes as f64));
+    let mut text = format!(
+        "{} requests, {}",
+        count(summary.written),
+        bytes(summary.file_bytes as f64)
+    );
     for (n, what) in [
         (summary.dropped, "trims, zeroes and flushes left out"),
         (summary.widened, "widened to whole units"),

@@ -1,7 +1,7 @@
 //! `floatgate trace generate`.
 
-use floatgate_trace::generate::{build, generators};
 use floatgate_trace::Writer;
+use floatgate_trace::generate::{build, generators};
 use serde_json::{Value, json};
 
 use super::trace_convert::{summary_text, write_options};
@@ -12,11 +12,15 @@ use crate::table::Table;
 
 /// Makes a synthetic trace, or lists what can be made.
 pub fn run(args: &GenerateArgs) -> Outcome<()> {
-    let Some(name) = &args.name else { return list(args.json) };
+    let Some(name) = &args.name else {
+        return list(args.json);
+    };
     let mut params = Vec::new();
     for set in &args.set {
         let pair = set.split_once('=').ok_or_else(|| {
-            Problem::new("a parameter has the form key=value").at(&Place::Argument(set.clone())).help("for example --set requests=100000")
+            Problem::new("a parameter has the form key=value")
+                .at(&Place::Argument(set.clone()))
+                .help("for example --set requests=100000")
         })?;
         params.push((pair.0.trim(), pair.1.trim()));
     }
@@ -28,11 +32,15 @@ pub fn run(args: &GenerateArgs) -> Outcome<()> {
         };
         match near.filter(|near| Some(*near) != error.param.as_deref()) {
             Some(near) => problem.help(format!("did you mean {near}?")),
-            None => problem.help("`floatgate trace generate` lists the generators and their parameters"),
+            None => {
+                problem.help("`floatgate trace generate` lists the generators and their parameters")
+            }
         }
     })?;
     let Some(out) = &args.out else {
-        return Err(Problem::new("no file to write").help("--out FILE; its name tells the format: .pages, .csv, .parquet, with .xz, .zst, ..."));
+        return Err(Problem::new("no file to write").help(
+            "--out FILE; its name tells the format: .pages, .csv, .parquet, with .xz, .zst, ...",
+        ));
     };
     let mut writer = Writer::create(out, &write_options(args.to.as_deref(), args.page_bytes)?)?;
     for request in requests {
@@ -42,14 +50,23 @@ pub fn run(args: &GenerateArgs) -> Outcome<()> {
     let summary = writer.finish()?;
     if args.json {
         let written = serde_json::to_value(summary).unwrap_or_default();
-        return output::print_json(&json!({"generator": name, "format": format.name(), "written": written}));
+        return output::print_json(
+            &json!({"generator": name, "format": format.name(), "written": written}),
+        );
     }
-    output::print(&format!("{} ({format}): {}\n", out.display(), summary_text(&summary)))
+    output::print(&format!(
+        "{} ({format}): {}\n",
+        out.display(),
+        summary_text(&summary)
+    ))
 }
 
 fn param_names(generator: &str) -> Vec<&'static str> {
     let found = generators().iter().find(|g| g.name == generator);
-    found.into_iter().flat_map(|g| g.params.iter().map(|p| p.name)).collect()
+    found
+        .into_iter()
+        .flat_map(|g| g.params.iter().map(|p| p.name))
+        .collect()
 }
 
 fn list(as_json: bool) -> Outcome<()> {
@@ -69,7 +86,10 @@ fn list(as_json: bool) -> Outcome<()> {
     }
     let mut out = String::new();
     for generator in generators() {
-        out.push_str(&format!("{}: {} ({})\n", generator.name, generator.summary, generator.source));
+        out.push_str(&format!(
+            "{}: {} ({})\n",
+            generator.name, generator.summary, generator.source
+        ));
         let mut table = Table::new(&["<", "<", "<", "<"]);
         for p in generator.params {
             table.row([&format!("  {}", p.name), p.default, p.unit, p.doc]);

@@ -17,8 +17,16 @@ const SIZES_SHOWN: usize = 12;
 /// Reads a trace and prints what kind of workload it is.
 pub fn run(args: &InfoArgs) -> Outcome<()> {
     let read = &args.read;
-    let choice = Choice::new(&args.files, read.from.as_deref(), read.volume.as_deref(), read.page_bytes)?;
-    let mut options = StatsOptions { page_bytes: read.page_bytes, ..StatsOptions::default() };
+    let choice = Choice::new(
+        &args.files,
+        read.from.as_deref(),
+        read.volume.as_deref(),
+        read.page_bytes,
+    )?;
+    let mut options = StatsOptions {
+        page_bytes: read.page_bytes,
+        ..StatsOptions::default()
+    };
     if let Some(window) = args.log_window {
         options = options.with_log_window(window);
     }
@@ -41,9 +49,12 @@ pub fn run(args: &InfoArgs) -> Outcome<()> {
         intervals(&statistics),
         skew(&statistics),
         sizes(&statistics),
-        volumes(&statistics, &reader.volume_names().to_vec()),
+        volumes(&statistics, reader.volume_names()),
     ];
-    let text: Vec<String> = sections.into_iter().filter(|section| !section.is_empty()).collect();
+    let text: Vec<String> = sections
+        .into_iter()
+        .filter(|section| !section.is_empty())
+        .collect();
     output::print(&text.join("\n"))
 }
 
@@ -53,22 +64,83 @@ fn overview(s: &Statistics) -> String {
     let size = |mean: Option<f64>| mean.map_or_else(|| "-".into(), bytes);
     let kinds = format!(
         "{}: {} reads, {} writes, {} trims, {} write zeroes, {} flushes",
-        count(s.requests), count(s.reads), count(s.writes), count(s.trims), count(s.write_zeroes), count(s.flushes)
+        count(s.requests),
+        count(s.reads),
+        count(s.writes),
+        count(s.trims),
+        count(s.write_zeroes),
+        count(s.flushes)
     );
     table.row(["requests", &kinds]);
     table.row(["reads of reads and writes", &percent(s.read_share)]);
-    table.row(["read", &format!("{} bytes ({}), mean {}", count(s.bytes_read), bytes(s.bytes_read as f64), size(s.mean_read_bytes))]);
-    table.row(["written", &format!("{} bytes ({}), mean {}", count(s.bytes_written), bytes(s.bytes_written as f64), size(s.mean_write_bytes))]);
+    table.row([
+        "read",
+        &format!(
+            "{} bytes ({}), mean {}",
+            count(s.bytes_read),
+            bytes(s.bytes_read as f64),
+            size(s.mean_read_bytes)
+        ),
+    ]);
+    table.row([
+        "written",
+        &format!(
+            "{} bytes ({}), mean {}",
+            count(s.bytes_written),
+            bytes(s.bytes_written as f64),
+            size(s.mean_write_bytes)
+        ),
+    ]);
     if s.bytes_trimmed + s.bytes_zeroed > 0 {
-        table.row(["trimmed, zeroed", &format!("{}, {}", bytes(s.bytes_trimmed as f64), bytes(s.bytes_zeroed as f64))]);
+        table.row([
+            "trimmed, zeroed",
+            &format!(
+                "{}, {}",
+                bytes(s.bytes_trimmed as f64),
+                bytes(s.bytes_zeroed as f64)
+            ),
+        ]);
     }
-    table.row(["duration", &format!("{} s", short(s.duration_ns as f64 / 1e9))]);
-    table.row(["between requests", &format!("mean {}, median {}", ns(s.mean_gap_ns), ns(s.median_gap_ns.map(|ns| ns as f64)))]);
-    table.row(["footprint", &format!("{} ({} pages of {} bytes)", bytes(s.footprint_bytes as f64), count(s.footprint_pages), s.page_bytes)]);
+    table.row([
+        "duration",
+        &format!("{} s", short(s.duration_ns as f64 / 1e9)),
+    ]);
+    table.row([
+        "between requests",
+        &format!(
+            "mean {}, median {}",
+            ns(s.mean_gap_ns),
+            ns(s.median_gap_ns.map(|ns| ns as f64))
+        ),
+    ]);
+    table.row([
+        "footprint",
+        &format!(
+            "{} ({} pages of {} bytes)",
+            bytes(s.footprint_bytes as f64),
+            count(s.footprint_pages),
+            s.page_bytes
+        ),
+    ]);
     table.row(["highest address", &bytes(s.device_span as f64)]);
     let reuse = short_or_dash(s.write_reuse);
-    table.row(["page writes", &format!("{} to {} pages: each {reuse} times", count(s.page_writes), count(s.distinct_pages_written))]);
-    table.row(["sequential", &format!("{} ({} reads, {} writes)", percent(s.sequential_share), count(s.sequential_reads), count(s.sequential_writes))]);
+    table.row([
+        "page writes",
+        &format!(
+            "{} to {} pages: each {reuse} times",
+            count(s.page_writes),
+            count(s.distinct_pages_written)
+        ),
+    ]);
+    table.row([
+        "sequential",
+        &format!(
+            "{} ({} reads, {} writes)",
+            percent(s.sequential_share),
+            count(s.sequential_reads),
+            count(s.sequential_writes)
+        ),
+    ]);
     table.render()
 }
 
@@ -78,24 +150,44 @@ fn intervals(s: &Statistics) -> String {
         return "no page is written twice\n".into();
     }
     let share = |n: u64, all: u64| percent((all > 0).then(|| n as f64 / all as f64));
-    let mut table = Table::new(&["write interval up to", "of overwrites", "of overwritten pages"]);
+    let mut table = Table::new(&[
+        "write interval up to",
+        "of overwrites",
+        "of overwritten pages",
+    ]);
     let mut shown = u64::MAX;
     for bound in &of.bounds {
         // Bounds that tell nothing new are left out.
         if bound.by_write != shown {
-            table.row([count(bound.bound), share(bound.by_write, of.number), share(bound.by_page, of.pages)]);
+            table.row([
+                count(bound.bound),
+                share(bound.by_write, of.number),
+                share(bound.by_page, of.pages),
+            ]);
         }
         shown = bound.by_write;
     }
     let mut out = table.render();
-    out.push_str(&format!("(page writes to other pages between two writes of a page; mean {})\n", short_or_dash(of.mean)));
+    out.push_str(&format!(
+        "(page writes to other pages between two writes of a page; mean {})\n",
+        short_or_dash(of.mean)
+    ));
     if let (Some(window), Some(within)) = (of.log_window, of.within_log_window) {
-        out.push_str(&format!("within a log window of {} pages: {} of overwrites\n", count(window), share(within, of.number)));
+        out.push_str(&format!(
+            "within a log window of {} pages: {} of overwrites\n",
+            count(window),
+            share(within, of.number)
+        ));
     }
     let c = &s.classes;
     out.push_str(&format!(
         "pages by mean interval: {} hot (below {}), {} warm, {} cold (above {}), {} written once\n",
-        count(c.hot), count(c.hot_below), count(c.warm), count(c.cold), count(c.cold_above), count(c.once)
+        count(c.hot),
+        count(c.hot_below),
+        count(c.warm),
+        count(c.cold),
+        count(c.cold_above),
+        count(c.once)
     ));
     out
 }
@@ -120,7 +212,13 @@ fn sizes(s: &Statistics) -> String {
     by_requests.sort_by(|a, b| b.requests.cmp(&a.requests).then(a.size.cmp(&b.size)));
     by_requests.truncate(SIZES_SHOWN);
     by_requests.sort_by_key(|class| class.size);
-    let mut table = Table::new(&["write size", "requests", "of writes", "updates of a unit", "original request"]);
+    let mut table = Table::new(&[
+        "write size",
+        "requests",
+        "of writes",
+        "updates of a unit",
+        "original request",
+    ]);
     for class in &by_requests {
         table.row([
             bytes(class.size as f64 * f64::from(s.size_unit)),
@@ -131,7 +229,11 @@ fn sizes(s: &Statistics) -> String {
         ]);
     }
     let left = s.write_sizes.len() - by_requests.len();
-    let rest = if left > 0 { format!("(and {left} rarer sizes; --json has all)\n") } else { String::new() };
+    let rest = if left > 0 {
+        format!("(and {left} rarer sizes; --json has all)\n")
+    } else {
+        String::new()
+    };
     table.render() + &rest
 }
 
@@ -139,12 +241,23 @@ fn volumes(s: &Statistics, names: &[String]) -> String {
     if s.volumes.len() < 2 {
         return String::new();
     }
-    let mut table = Table::new(&["<volume", "requests", "reads", "writes", "read", "written", "highest address"]);
+    let mut table = Table::new(&[
+        "<volume",
+        "requests",
+        "reads",
+        "writes",
+        "read",
+        "written",
+        "highest address",
+    ]);
     let mut largest = s.volumes.clone();
     largest.sort_by(|a, b| b.requests.cmp(&a.requests).then(a.volume.cmp(&b.volume)));
     for v in largest.iter().take(SIZES_SHOWN) {
         table.row([
-            names.get(v.volume as usize).cloned().unwrap_or_else(|| v.volume.to_string()),
+            names
+                .get(v.volume as usize)
+                .cloned()
+                .unwrap_or_else(|| v.volume.to_string()),
             count(v.requests),
             count(v.reads),
             count(v.writes),
@@ -154,6 +267,10 @@ fn volumes(s: &Statistics, names: &[String]) -> String {
         ]);
     }
     let left = s.volumes.len().saturating_sub(SIZES_SHOWN);
-    let rest = if left > 0 { format!("(and {left} smaller volumes; --json has all)\n") } else { String::new() };
+    let rest = if left > 0 {
+        format!("(and {left} smaller volumes; --json has all)\n")
+    } else {
+        String::new()
+    };
     table.render() + &rest
 }

@@ -8,7 +8,8 @@ use super::keys::{KEYS, Key, Kind, SECTIONS};
 /// A commented TOML file: every key is there, with its default.
 pub fn example(schemes: &[Scheme]) -> String {
     let mut out = String::from(
-        "# Floatgate configuration. Every key is optional; the lines show the defaults.\n\
+        "# Floatgate configuration. Every key is optional. Lines with one # show the default, or an example where the\n\
+         # text above says what the default is; take the # away to set a key.\n\
          # floatgate run --config FILE, floatgate compare --config FILE; --set section.key=value overrides.\n",
     );
     for (section, about) in SECTIONS {
@@ -18,41 +19,73 @@ pub fn example(schemes: &[Scheme]) -> String {
         }
         out.push_str(&format!("\n# {about}\n[{section}]\n"));
         for key in KEYS.iter().filter(|key| key.section == section) {
-            out.push_str(&line(&key.written(), &example_value(key), key.doc));
+            let (example, words) = key.example();
+            let about = match words {
+                Some(words) => format!("{} (default: {words})", key.doc),
+                None => key.doc.to_string(),
+            };
+            out.push_str(&entry(&key.written(), example, &about));
         }
     }
     out
 }
 
 fn scheme_sections(out: &mut String, schemes: &[Scheme]) {
-    let about = SECTIONS.iter().find(|(section, _)| *section == "schemes").map_or("", |(_, about)| about);
+    let about = SECTIONS
+        .iter()
+        .find(|(section, _)| *section == "schemes")
+        .map_or("", |(_, about)| about);
     out.push_str(&format!("\n# {about}\n"));
-    for scheme in schemes.iter().filter(|scheme| !scheme.info.options.is_empty()) {
-        out.push_str(&format!("\n# {}: {}\n[schemes.{}]\n", scheme.info.title, scheme.info.summary, toml_key(scheme.info.key)));
+    for scheme in schemes
+        .iter()
+        .filter(|scheme| !scheme.info.options.is_empty())
+    {
+        out.push_str(&format!(
+            "\n# {}: {}\n[schemes.{}]\n",
+            scheme.info.title,
+            scheme.info.summary,
+            toml_key(scheme.info.key)
+        ));
         for option in &scheme.info.options {
-            let unit = if option.unit.is_empty() { String::new() } else { format!(" ({})", option.unit) };
-            out.push_str(&line(option.key, &option_default(&option.default), &format!("{}{unit}; {}", option.doc, option.values)));
+            let unit = if option.unit.is_empty() {
+                String::new()
+            } else {
+                format!(" ({})", option.unit)
+            };
+            let about = format!(
+                "{}{unit} ({})",
+                option.doc.trim_end_matches('.'),
+                option.values
+            );
+            out.push_str(&entry(option.key, &option_default(&option.default), &about));
         }
     }
 }
 
-fn line(key: &str, value: &str, doc: &str) -> String {
-    format!("{:<34}  # {doc}\n", format!("# {key} = {value}"))
+/// What a key means, above the key itself; both commented out.
+fn entry(key: &str, value: &str, about: &str) -> String {
+    format!("## {about}\n# {key} = {value}\n")
 }
 
 /// A name as TOML takes it: bare if it can be.
 fn toml_key(name: &str) -> String {
-    let bare = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
-    if bare { name.into() } else { format!("{name:?}") }
+    let bare = name
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    if bare {
+        name.into()
+    } else {
+        format!("{name:?}")
+    }
 }
 
 fn option_default(default: &str) -> String {
     let plain = default.parse::<f64>().is_ok() || matches!(default, "true" | "false");
-    if plain { default.into() } else { format!("{default:?}") }
-}
-
-fn example_value(key: &Key) -> String {
-    key.default.to_string()
+    if plain {
+        default.into()
+    } else {
+        format!("{default:?}")
+    }
 }
 
 /// A JSON schema of the file.
@@ -66,7 +99,9 @@ pub fn schema(schemes: &[Scheme]) -> Value {
             }
         }
         match section {
-            "scheme" => schemes.iter().for_each(|scheme| options_into(&mut properties, scheme)),
+            "scheme" => schemes
+                .iter()
+                .for_each(|scheme| options_into(&mut properties, scheme)),
             "schemes" => schemes.iter().for_each(|scheme| {
                 let mut options = Map::new();
                 options_into(&mut options, scheme);
@@ -105,6 +140,31 @@ fn key_schema(key: &Key) -> Value {
         Kind::List => json!({"type": "array", "items": {"type": "string"}}),
         Kind::Time | Kind::Size => json!({"type": "number", "minimum": 0}),
     };
-    schema["description"] = format!("{} (default {})", key.doc, key.default).into();
+    let (example, words) = key.example();
+    schema["description"] = format!("{} (default {})", key.doc, words.unwrap_or(example)).into();
     schema
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Settings;
+
+    #[test]
+    fn every_key_takes_its_default_or_example() {
+        let schemes = floatgate_sim::run::schemes();
+        for key in KEYS {
+            let text = format!(
+                "[{}]\n{} = {}\n",
+                key.section,
+                key.written(),
+                key.example().0
+            );
+            let mut settings = Settings::default();
+            settings
+                .add_text("a.toml", text, &schemes)
+                .unwrap_or_else(|problem| panic!("{problem}"));
+            assert!(settings.get(&key.path()).is_some());
+        }
+    }
 }

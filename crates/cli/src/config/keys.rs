@@ -25,7 +25,7 @@ pub enum Kind {
 /// The units that the names of [`Kind::Time`] keys end in, and their ns.
 const TIMES: [(&str, u64); 3] = [("us", 1000), ("ns", 1), ("ms", 1_000_000)];
 /// The units that the names of [`Kind::Size`] keys end in, and their bytes.
-const SIZES: [(&str, u64); 4] = [("mib", 1 << 20), ("kib", 1 << 10), ("gib", 1 << 30), ("bytes", 1)];
+const SIZES: [(&str, u64); 3] = [("mib", 1 << 20), ("kib", 1 << 10), ("gib", 1 << 30)];
 
 impl Kind {
     /// Units of the key's name: the usual one first.
@@ -47,7 +47,7 @@ pub struct Key {
     pub name: &'static str,
     /// What it takes.
     pub kind: Kind,
-    /// The default as it would stand in a file, or as words in `<>` where it comes from elsewhere.
+    /// The default as it would stand in a file; or an example and, in `<>`, where the default comes from.
     pub default: &'static str,
     /// What it means, with the unit where the name does not say it.
     pub doc: &'static str,
@@ -66,10 +66,23 @@ impl Key {
         self.spellings().next().unwrap_or_default()
     }
 
+    /// A value as it would stand in a file, and the default in words where that value is only an example.
+    pub fn example(&self) -> (&'static str, Option<&'static str>) {
+        match self.default.split_once(" <") {
+            Some((example, words)) => (example, Some(words.trim_end_matches('>'))),
+            None => (self.default, None),
+        }
+    }
+
     /// All ways to write the name.
     pub fn spellings(&self) -> impl Iterator<Item = String> {
         let plain = self.kind.units().is_empty().then(|| self.name.to_string());
-        plain.into_iter().chain(self.kind.units().iter().map(|(unit, _)| format!("{}_{unit}", self.name)))
+        plain.into_iter().chain(
+            self.kind
+                .units()
+                .iter()
+                .map(|(unit, _)| format!("{}_{unit}", self.name)),
+        )
     }
 
     /// The factor of the unit that `written` ends in, if it names this key.
@@ -78,12 +91,29 @@ impl Key {
             return (written == self.name).then_some(1);
         }
         let unit = written.strip_prefix(self.name)?.strip_prefix('_')?;
-        self.kind.units().iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor)
+        self.kind
+            .units()
+            .iter()
+            .find(|(name, _)| *name == unit)
+            .map(|(_, factor)| *factor)
     }
 }
 
-const fn key(section: &'static str, name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
-    Key { section, name, kind, default, doc, group: "" }
+const fn key(
+    section: &'static str,
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    doc: &'static str,
+) -> Key {
+    Key {
+        section,
+        name,
+        kind,
+        default,
+        doc,
+        group: "",
+    }
 }
 
 const fn group(group: &'static str, key: Key) -> Key {
@@ -93,12 +123,21 @@ const fn group(group: &'static str, key: Key) -> Key {
 /// The sections in the order of a file, each with what it is for.
 pub const SECTIONS: [(&str, &str); 7] = [
     ("trace", "The requests."),
-    ("device", "The flash. Sizes that are not given come from the trace, so that garbage collection really happens."),
+    (
+        "device",
+        "The flash. Sizes that are not given come from the trace, so that garbage collection really happens.",
+    ),
     ("host", "How requests reach the device."),
     ("run", "How the device begins."),
     ("compare", "What `compare` compares."),
-    ("scheme", "The scheme of `run` and its options; in `compare` options here go to every scheme that has them."),
-    ("schemes", "Options scheme by scheme, as [schemes.fast]; they win over those of [scheme]."),
+    (
+        "scheme",
+        "The scheme of `run` and its options; in `compare` options here go to every scheme that has them.",
+    ),
+    (
+        "schemes",
+        "Options scheme by scheme, as [schemes.fast]; they win over those of [scheme].",
+    ),
 ];
 
 const U32: u64 = u32::MAX as u64 - 1;
@@ -106,60 +145,66 @@ const U32: u64 = u32::MAX as u64 - 1;
 const NUMBER_MAX: f64 = 1e12;
 
 /// Every key but the options of schemes.
+#[rustfmt::skip] // a table: one line a key
 pub const KEYS: &[Key] = &[
     key("trace", "file", Kind::Text, "\"oltp-postgres\"", "a trace file (from this file's folder), or a bundled trace: oltp-postgres, desktop"),
-    key("trace", "format", Kind::Text, "<by content>", "format, where detection should not decide; `floatgate trace info --help` lists them"),
-    key("trace", "volume", Kind::Text, "<all>", "only the requests of this volume"),
-    key("trace", "page", Kind::Size, "<4096 bytes, or what the file says>", "page size of a trace that counts in pages"),
+    key("trace", "format", Kind::Text, "\"msr\" <by content>", "format, where detection should not decide; `floatgate trace info --help` lists them"),
+    key("trace", "volume", Kind::Text, "\"0\" <all>", "only the requests of this volume"),
+    key("trace", "page_bytes", Kind::Whole(512, 1 << 24), "4096 <what the file says, or 4096>", "page size of a trace that counts in pages"),
     key("device", "part", Kind::Text, "\"slc_large_block\"", "the flash part; `floatgate parts` lists them; every figure below overrides the part's"),
-    key("device", "dies", Kind::Whole(1, 1 << 19), "8", "dies that work in parallel"),
-    key("device", "channels", Kind::Whole(1, 1 << 19), "<one a die>", "buses; die d is on channel d mod channels"),
-    group("logical", key("device", "capacity", Kind::Size, "<footprint of the trace>", "what the host sees, rounded up to whole blocks on every die")),
-    group("logical", key("device", "logical_pages", Kind::Whole(1, U32), "<footprint of the trace>", "the same in pages: a multiple of dies x pages_per_block")),
+    key("device", "dies", Kind::Whole(1, 1 << 19), "8 <up to 32, by capacity>", "dies that work in parallel; as many as have 64 data blocks each if not given"),
+    key("device", "channels", Kind::Whole(1, 1 << 19), "8 <one a die>", "buses; die d is on channel d mod channels"),
+    group("logical", key("device", "capacity", Kind::Size, "512 <footprint of the trace>", "what the host sees, rounded up to whole blocks on every die")),
+    group("logical", key("device", "logical_pages", Kind::Whole(1, U32), "262144 <footprint of the trace>", "the same in pages: a multiple of dies x pages_per_block")),
     group("physical", key("device", "spare_percent", Kind::Number(0.1, 1000.0), "10", "spare blocks in percent of the data blocks; grows until every scheme has its reserve")),
-    group("physical", key("device", "blocks_per_die", Kind::Whole(1, U32), "<capacity and spare_percent>", "the same as a number: data and spare blocks of one die")),
+    group("physical", key("device", "blocks_per_die", Kind::Whole(1, U32), "1024 <from capacity and spare_percent>", "the same as a number: data and spare blocks of one die")),
     key("device", "log_percent", Kind::Number(0.1, 1000.0), "6", "log blocks in percent of the data blocks, out of the spare ones, for schemes whose log_blocks is not given; at least 6 a die"),
-    key("device", "page_bytes", Kind::Whole(1, 1 << 24), "<part>", "data bytes of a page"),
-    key("device", "oob_bytes", Kind::Whole(0, 1 << 20), "<part>", "spare bytes of a page"),
-    key("device", "sectors", Kind::Whole(1, 1 << 16), "<part>", "sub-pages of a page, the unit of short reads"),
-    key("device", "pages_per_block", Kind::Whole(1, 65_000), "<part>", "pages of a block"),
-    key("device", "planes", Kind::Whole(1, 1 << 16), "<part>", "planes of a die"),
-    key("device", "t_r", Kind::Time, "<part>", "page read, cell time"),
-    key("device", "t_prog", Kind::Time, "<part>", "page program, cell time"),
-    key("device", "t_bers", Kind::Time, "<part>", "block erase, cell time"),
-    key("device", "t_r_oob", Kind::Time, "<part>", "read of the spare area alone, cell time"),
-    key("device", "cycle", Kind::Time, "<part>", "one command or address cycle"),
-    key("device", "in_ps", Kind::Whole(0, 1 << 40), "<part>", "picoseconds a byte on the bus into the die"),
-    key("device", "out_ps", Kind::Whole(0, 1 << 40), "<part>", "picoseconds a byte on the bus out of the die"),
-    key("device", "program_order", Kind::Words(&["ascending", "any"]), "<part>", "in which order the pages of a block may be programmed"),
+    key("device", "page_bytes", Kind::Whole(1, 1 << 24), "2048 <that of the part>", "data bytes of a page"),
+    key("device", "oob_bytes", Kind::Whole(0, 1 << 20), "64 <that of the part>", "spare bytes of a page"),
+    key("device", "sectors", Kind::Whole(1, 1 << 16), "4 <that of the part>", "sub-pages of a page, the unit of short reads"),
+    key("device", "pages_per_block", Kind::Whole(1, 65_000), "64 <that of the part>", "pages of a block"),
+    key("device", "planes", Kind::Whole(1, 1 << 16), "1 <that of the part>", "planes of a die"),
+    key("device", "t_r", Kind::Time, "25 <that of the part>", "page read, cell time"),
+    key("device", "t_prog", Kind::Time, "200 <that of the part>", "page program, cell time"),
+    key("device", "t_bers", Kind::Time, "1500 <that of the part>", "block erase, cell time"),
+    key("device", "t_r_oob", Kind::Time, "25 <that of the part>", "read of the spare area alone, cell time"),
+    key("device", "cycle", Kind::Time, "0.025 <that of the part>", "one command or address cycle"),
+    key("device", "in_ps", Kind::Whole(0, 1 << 40), "25000 <that of the part>", "picoseconds a byte on the bus into the die"),
+    key("device", "out_ps", Kind::Whole(0, 1 << 40), "25000 <that of the part>", "picoseconds a byte on the bus out of the die"),
+    key("device", "program_order", Kind::Words(&["ascending", "any"]), "\"ascending\" <that of the part>", "in which order the pages of a block may be programmed"),
     key("device", "mode", Kind::Words(&["onfi", "nocmd", "flat"]), "\"onfi\"", "what costs time: all, all but command cycles, cell times only"),
     key("device", "copyback", Kind::Flag, "false", "copies inside a plane do not cross the bus"),
-    key("device", "endurance", Kind::Whole(1, U32), "<part>", "erases that a block endures, for the lifetime"),
-    key("device", "flash_ma", Kind::Number(0.0, 1e6), "<part>", "supply current of flash operations in mA at 3.3 V"),
+    key("device", "endurance", Kind::Whole(1, U32), "100000 <that of the part>", "erases that a block endures, for the lifetime"),
+    key("device", "flash_ma", Kind::Number(0.0, 1e6), "25 <that of the part>", "supply current of flash operations in mA at 3.3 V"),
     key("device", "energy_basis", Kind::Words(&["cell+transfer", "cell"]), "\"cell+transfer\"", "which times draw current"),
-    key("device", "pcm_read", Kind::Time, "<115 ns>", "phase-change memory: read of a map entry"),
-    key("device", "pcm_write", Kind::Time, "<90 us>", "phase-change memory: write of a map entry"),
+    key("device", "pcm_read", Kind::Time, "0.115", "phase-change memory: read of a map entry"),
+    key("device", "pcm_write", Kind::Time, "90", "phase-change memory: write of a map entry"),
     key("host", "arrivals", Kind::Words(&["open", "closed"]), "\"open\"", "open: at the times of the trace; closed: as soon as the queue has a place"),
-    key("host", "queue_depth", Kind::Whole(0, 1 << 20), "<no limit; 32 in a closed loop>", "most requests in flight"),
+    key("host", "queue_depth", Kind::Whole(0, 1 << 20), "32 <no limit; 32 in a closed loop>", "most requests in flight"),
     key("host", "speed", Kind::Number(1e-9, NUMBER_MAX), "1", "2 replays the trace twice as fast"),
     key("host", "partial_write", Kind::Words(&["rmw", "whole"]), "\"rmw\"", "a write of a part of a page reads the page first, or not"),
     key("host", "write_zeroes", Kind::Words(&["trim", "write"]), "\"trim\"", "write-zeroes requests are trims, or writes"),
-    key("host", "beyond", Kind::Words(&["error", "wrap", "compact"]), "<compact if the device is sized to the trace, else error>", "addresses past the end of the device: stop, start again at 0, or lay out regions in the order of first touch"),
-    key("host", "compact_region_pages", Kind::Whole(1, 1 << 30), "<1 MiB>", "pages of a region of compact"),
+    key("host", "beyond", Kind::Words(&["error", "wrap", "compact"]), "\"compact\" <compact if the device is sized to the trace, else error>", "addresses past the end of the device: stop, start again at 0, or lay out regions in the order of first touch"),
+    key("host", "compact_region_pages", Kind::Whole(1, 1 << 30), "512 <1 MiB>", "pages of a region of compact"),
     key("run", "start", Kind::Words(&["full", "empty"]), "\"full\"", "every logical page written once in order, or none"),
     key("run", "ageing", Kind::List, "[]", "steps before the measurement, in order: fill, overwrite:<share>, settle, replay"),
     key("run", "warmup", Kind::Whole(0, 1000), "0", "times the trace is played before the measurement (as many \"replay\" steps)"),
-    key("compare", "schemes", Kind::List, "<all>", "the schemes to compare"),
-    key("compare", "jobs", Kind::Whole(1, 1024), "<one a processor>", "runs at a time"),
+    key("compare", "schemes", Kind::List, "[\"page\", \"fast\"] <all>", "the schemes to compare"),
+    key("compare", "jobs", Kind::Whole(1, 1024), "2 <one a processor>", "runs at a time"),
     key("scheme", "name", Kind::Text, "\"page\"", "the scheme of `run`; `floatgate schemes` lists them"),
 ];
 
 /// The key that is written so, and the factor of its unit.
 pub fn find(section: &str, written: &str) -> Option<(&'static Key, u64)> {
-    KEYS.iter().filter(|key| key.section == section).find_map(|key| Some((key, key.factor(written)?)))
+    KEYS.iter()
+        .filter(|key| key.section == section)
+        .find_map(|key| Some((key, key.factor(written)?)))
 }
 
 /// All names of a section, for suggestions.
 pub fn names(section: &str) -> Vec<String> {
-    KEYS.iter().filter(|key| key.section == section).flat_map(Key::spellings).collect()
+    KEYS.iter()
+        .filter(|key| key.section == section)
+        .flat_map(Key::spellings)
+        .collect()
 }

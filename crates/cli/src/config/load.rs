@@ -7,7 +7,8 @@ use floatgate_sim::run::Scheme;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::keys::{self, Key, Kind, SECTIONS};
+use super::check::checked;
+use super::keys::{self, Key, SECTIONS};
 use super::{Plain, Setting, Settings};
 use crate::errors::{Outcome, Place, Problem, Source, nearest};
 
@@ -37,19 +38,35 @@ impl Settings {
     /// # Errors
     /// Points at what is wrong.
     pub fn add_text(&mut self, name: &str, text: String, schemes: &[Scheme]) -> Outcome<()> {
-        let source = Arc::new(Source { name: name.into(), text });
+        let source = Arc::new(Source {
+            name: name.into(),
+            text,
+        });
         let table = DeTable::parse(&source.text).map_err(|error| syntax(&source, &error))?;
         let mut in_file = Self::default();
         for (section, value) in table.get_ref() {
-            let place = Place::File { source: source.clone(), span: section.span() };
+            let place = Place::File {
+                source: source.clone(),
+                span: section.span(),
+            };
             let section = section.get_ref();
             check_section(section, &place)?;
             let Some(inner) = value.get_ref().as_table() else {
                 let problem = Problem::new(format!("{section} is a section")).at(&place);
-                return Err(problem.help(format!("write [{section}] on a line of its own and the keys below it")));
+                return Err(problem.help(format!(
+                    "write [{section}] on a line of its own and the keys below it"
+                )));
             };
-            let mut reader = FileReader { source: &source, schemes, settings: &mut in_file };
-            if section == "schemes" { reader.schemes(inner)? } else { reader.section(section, inner)? }
+            let mut reader = FileReader {
+                source: &source,
+                schemes,
+                settings: &mut in_file,
+            };
+            if section == "schemes" {
+                reader.schemes(inner)?
+            } else {
+                reader.section(section, inner)?
+            }
         }
         in_file.values.into_iter().for_each(|(path, setting)| {
             self.values.insert(path, setting);
@@ -83,7 +100,9 @@ impl Settings {
 /// A value of the command line: TOML where it is, else a word; commas make a list of words where needed.
 fn argument_value(text: &str, place: &Place) -> Plain {
     match DeValue::parse(text) {
-        Ok(value) => plain(value.get_ref(), &|_| place.clone()).unwrap_or_else(|_| Plain::Text(text.into())),
+        Ok(value) => {
+            plain(value.get_ref(), &|_| place.clone()).unwrap_or_else(|_| Plain::Text(text.into()))
+        }
         Err(_) => Plain::Text(text.into()),
     }
 }
@@ -92,7 +111,10 @@ fn syntax(source: &Arc<Source>, error: &toml::de::Error) -> Problem {
     let span = error.span().unwrap_or(0..0);
     let message = error.message().trim().replace('\n', "; ");
     Problem::new(format!("this is no TOML: {message}"))
-        .at(&Place::File { source: source.clone(), span })
+        .at(&Place::File {
+            source: source.clone(),
+            span,
+        })
         .help("a line is key = value, texts stand in quotes, a section begins with [name]")
 }
 
@@ -101,7 +123,11 @@ fn check_section(section: &str, place: &Place) -> Outcome<()> {
     if known.contains(&section) {
         return Ok(());
     }
-    Err(suggest(Problem::new(format!("no section {section}")).at(place), section, &known))
+    Err(suggest(
+        Problem::new(format!("no section {section}")).at(place),
+        section,
+        &known,
+    ))
 }
 
 /// Adds the nearest known name, or all of them if none is near.
@@ -121,7 +147,10 @@ struct FileReader<'a> {
 
 impl FileReader<'_> {
     fn place<T>(&self, spanned: &Spanned<T>) -> Place {
-        Place::File { source: self.source.clone(), span: spanned.span() }
+        Place::File {
+            source: self.source.clone(),
+            span: spanned.span(),
+        }
     }
 
     fn value(&self, value: &Spanned<DeValue<'_>>) -> Outcome<Plain> {
@@ -134,8 +163,20 @@ impl FileReader<'_> {
             let plain = self.value(value)?;
             let known = keys::find(section, key.get_ref()).is_some() || section == "scheme";
             // An unknown key is shown itself; of a known one the value is at fault.
-            let place = if known { self.place(value) } else { self.place(key) };
-            set_key(self.settings, section, key.get_ref(), plain, place, self.schemes, false)?;
+            let place = if known {
+                self.place(value)
+            } else {
+                self.place(key)
+            };
+            set_key(
+                self.settings,
+                section,
+                key.get_ref(),
+                plain,
+                place,
+                self.schemes,
+                false,
+            )?;
         }
         Ok(())
     }
@@ -143,16 +184,30 @@ impl FileReader<'_> {
     fn schemes(&mut self, table: &DeTable<'_>) -> Outcome<()> {
         for (scheme, options) in table {
             let Some(options) = options.get_ref().as_table() else {
-                let problem = Problem::new("[schemes] holds one section a scheme").at(&self.place(scheme));
-                return Err(problem.help("for example [schemes.fast]; options for all schemes stand in [scheme]"));
+                let problem =
+                    Problem::new("[schemes] holds one section a scheme").at(&self.place(scheme));
+                return Err(problem.help(
+                    "for example [schemes.fast]; options for all schemes stand in [scheme]",
+                ));
             };
             check_scheme(scheme.get_ref(), &self.place(scheme), self.schemes)?;
             for (key, value) in options {
                 let plain = self.value(value)?;
                 let name = Some(scheme.get_ref().as_ref());
                 let known = has_option(self.schemes, name, key.get_ref());
-                let place = if known { self.place(value) } else { self.place(key) };
-                set_option(self.settings, name, key.get_ref(), plain, place, self.schemes)?;
+                let place = if known {
+                    self.place(value)
+                } else {
+                    self.place(key)
+                };
+                set_option(
+                    self.settings,
+                    name,
+                    key.get_ref(),
+                    plain,
+                    place,
+                    self.schemes,
+                )?;
             }
         }
         Ok(())
@@ -160,16 +215,25 @@ impl FileReader<'_> {
 }
 
 fn has_option(schemes: &[Scheme], scheme: Option<&str>, key: &str) -> bool {
-    let mut of = schemes.iter().filter(|s| scheme.is_none_or(|name| s.info.key == name));
+    let mut of = schemes
+        .iter()
+        .filter(|s| scheme.is_none_or(|name| s.info.key == name));
     of.any(|s| s.info.options.iter().any(|option| option.key == key))
 }
 
-fn plain(value: &DeValue<'_>, place: &dyn Fn(&Spanned<DeValue<'_>>) -> Place) -> Result<Plain, String> {
+fn plain(
+    value: &DeValue<'_>,
+    place: &dyn Fn(&Spanned<DeValue<'_>>) -> Place,
+) -> Result<Plain, String> {
     match value {
         DeValue::Integer(n) => i64::from_str_radix(n.as_str(), n.radix())
             .map(Plain::Int)
             .map_err(|_| format!("{} is too large", n.as_str())),
-        DeValue::Float(x) => x.as_str().parse().map(Plain::Float).map_err(|_| format!("{x} is no number")),
+        DeValue::Float(x) => x
+            .as_str()
+            .parse()
+            .map(Plain::Float)
+            .map_err(|_| format!("{x} is no number")),
         DeValue::Boolean(b) => Ok(Plain::Bool(*b)),
         DeValue::String(text) => Ok(Plain::Text(text.to_string())),
         DeValue::Array(items) => {
@@ -177,7 +241,12 @@ fn plain(value: &DeValue<'_>, place: &dyn Fn(&Spanned<DeValue<'_>>) -> Place) ->
             for item in items {
                 match item.get_ref() {
                     DeValue::String(text) => list.push((text.to_string(), place(item))),
-                    other => return Err(format!("a list of texts is needed here, not of {}s", other.type_str())),
+                    other => {
+                        return Err(format!(
+                            "a list of texts is needed here, not of {}s",
+                            other.type_str()
+                        ));
+                    }
                 }
             }
             Ok(Plain::List(list))
@@ -196,7 +265,10 @@ fn check_scheme(name: &str, place: &Place, schemes: &[Scheme]) -> Outcome<()> {
 
 /// The problem of a scheme that does not exist.
 pub fn unknown_scheme(name: &str, known: &[&str]) -> Problem {
-    let problem = Problem::new(format!("no scheme {name:?}; there are {}", known.join(", ")));
+    let problem = Problem::new(format!(
+        "no scheme {name:?}; there are {}",
+        known.join(", ")
+    ));
     match nearest(name, known.iter().copied()) {
         Some(near) => problem.help(format!("did you mean {near}?")),
         None => problem.help("`floatgate schemes` says what each is"),
@@ -215,16 +287,34 @@ fn set_option(
         check_scheme(name, &place, schemes)?;
     }
     if !has_option(schemes, scheme, key) {
-        let of = schemes.iter().filter(|s| scheme.is_none_or(|name| s.info.key == name));
-        let known: Vec<&str> = of.flat_map(|s| s.info.options.iter().map(|option| option.key)).collect();
-        let who = scheme.map_or("no scheme has an".to_string(), |name| format!("{name} has no"));
-        return Err(suggest(Problem::new(format!("{who} option {key}")).at(&place), key, &known));
+        let of = schemes
+            .iter()
+            .filter(|s| scheme.is_none_or(|name| s.info.key == name));
+        let known: Vec<&str> = of
+            .flat_map(|s| s.info.options.iter().map(|option| option.key))
+            .collect();
+        let who = scheme.map_or("no scheme has an".to_string(), |name| {
+            format!("{name} has no")
+        });
+        return Err(suggest(
+            Problem::new(format!("{who} option {key}")).at(&place),
+            key,
+            &known,
+        ));
     }
     let path = match scheme {
         Some(name) => format!("schemes.{name}.{key}"),
         None => format!("scheme.{key}"),
     };
-    settings.set(path.clone(), Setting { written: path, value, place }, "");
+    settings.set(
+        path.clone(),
+        Setting {
+            written: path,
+            value,
+            place,
+        },
+        "",
+    );
     Ok(())
 }
 
@@ -254,13 +344,25 @@ fn set_key(
     {
         check_scheme(name, &place, schemes)?;
     }
-    settings.set(key.path(), Setting { written: full, value, place }, key.group);
+    settings.set(
+        key.path(),
+        Setting {
+            written: full,
+            value,
+            place,
+        },
+        key.group,
+    );
     Ok(())
 }
 
 fn said_before<'a>(settings: &'a Settings, key: &Key) -> Option<&'a Setting> {
-    let group = keys::KEYS.iter().filter(|k| !key.group.is_empty() && k.group == key.group);
-    settings.get(&key.path()).or_else(|| group.filter_map(|other| settings.get(&other.path())).next())
+    let group = keys::KEYS
+        .iter()
+        .filter(|k| !key.group.is_empty() && k.group == key.group);
+    settings
+        .get(&key.path())
+        .or_else(|| group.filter_map(|other| settings.get(&other.path())).next())
 }
 
 fn unknown_key(section: &str, written: &str) -> Problem {
@@ -268,77 +370,23 @@ fn unknown_key(section: &str, written: &str) -> Problem {
     let known: Vec<&str> = names.iter().map(String::as_str).collect();
     let problem = Problem::new(format!("no key {section}.{written}"));
     // `t_prog`, `t_prog_s`, `capacity`: the key is right, its unit is missing or wrong.
-    let unit_at_fault = keys::KEYS.iter().filter(|k| k.section == section && !k.kind.units().is_empty()).find(|key| {
-        written == key.name || written.strip_prefix(key.name).is_some_and(|rest| rest.starts_with('_') && rest.len() < 8)
-    });
+    let unit_at_fault = keys::KEYS
+        .iter()
+        .filter(|k| k.section == section && !k.kind.units().is_empty())
+        .find(|key| {
+            written == key.name
+                || written
+                    .strip_prefix(key.name)
+                    .is_some_and(|rest| rest.starts_with('_') && rest.len() < 8)
+        });
     match unit_at_fault {
         Some(key) => {
             let spellings: Vec<String> = key.spellings().collect();
-            problem.help(format!("the unit belongs to the name: {}", spellings.join(", ")))
+            problem.help(format!(
+                "the unit belongs to the name: {}",
+                spellings.join(", ")
+            ))
         }
         None => suggest(problem, written, &known),
-    }
-}
-
-/// The value as the key keeps it.
-fn checked(key: &Key, full: &str, factor: u64, value: Plain, place: &Place) -> Outcome<Plain> {
-    let wrong = |wanted: String| Problem::new(format!("{full} = {value}: takes {wanted}")).at(place);
-    match (key.kind, &value) {
-        (Kind::Whole(min, max), Plain::Int(n)) if u64::try_from(*n).is_ok_and(|n| (min..=max).contains(&n)) => Ok(value),
-        (Kind::Whole(min, max), _) => Err(unit_hint(wrong(format!("a whole number from {min} to {max}")), &value)),
-        (Kind::Number(min, max), Plain::Int(n)) if (min..=max).contains(&(*n as f64)) => Ok(value),
-        (Kind::Number(min, max), Plain::Float(x)) if (min..=max).contains(x) => Ok(value),
-        (Kind::Number(min, max), _) => Err(unit_hint(wrong(format!("a number from {min} to {max}")), &value)),
-        (Kind::Flag, Plain::Bool(_)) => Ok(value),
-        (Kind::Flag, _) => Err(wrong("true or false".into())),
-        (Kind::Words(words), Plain::Text(word)) if words.contains(&word.as_str()) => Ok(value),
-        (Kind::Words(words), _) => {
-            let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
-            Err(wrong(format!("one of {}", words.join(", "))))
-        }
-        (Kind::Text, Plain::Text(_)) => Ok(value),
-        (Kind::Text, _) => Err(wrong("a text in quotes".into())),
-        (Kind::List, Plain::List(_)) => Ok(value),
-        // On the command line a comma does what the brackets do in a file.
-        (Kind::List, Plain::Text(words)) if matches!(place, Place::Argument(_)) => {
-            Ok(Plain::List(words.split(',').map(|word| (word.trim().to_string(), place.clone())).collect()))
-        }
-        (Kind::List, _) => Err(wrong("a list of texts, as [\"fill\", \"settle\"]".into())),
-        (Kind::Time | Kind::Size, _) => with_unit(key, factor, &value)
-            .ok_or_else(|| unit_hint(wrong(unit_text(key, full)), &value)),
-    }
-}
-
-/// A time in ns or a size in bytes, at most an hour or 2^50 bytes.
-fn with_unit(key: &Key, factor: u64, value: &Plain) -> Option<Plain> {
-    let max = if key.kind == Kind::Time { 3_600_000_000_000 } else { 1 << 50 };
-    let scaled = match value {
-        Plain::Int(n) => u64::try_from(*n).ok()?.checked_mul(factor)?,
-        Plain::Float(x) => {
-            let scaled = x * factor as f64;
-            // Half a nanosecond does not exist; 0.1 us is 100 ns although 0.1 is no binary fraction.
-            ((scaled - scaled.round()).abs() < 1e-6 && (0.0..1e15).contains(&scaled)).then(|| scaled.round() as u64)?
-        }
-        _ => return None,
-    };
-    (scaled <= max).then_some(Plain::Int(scaled as i64))
-}
-
-fn unit_text(key: &Key, full: &str) -> String {
-    let unit = full.rsplit('_').next().unwrap_or_default();
-    let (what, most) = match key.kind {
-        Kind::Time => ("whole ns", "up to an hour"),
-        _ => ("whole bytes", "up to 1 PiB"),
-    };
-    format!("a number of {unit}, {what}, {most}")
-}
-
-/// A number in quotes with its unit, as "200us": the unit belongs to the key.
-fn unit_hint(problem: Problem, value: &Plain) -> Problem {
-    match value {
-        Plain::Text(text) if text.starts_with(|c: char| c.is_ascii_digit()) => {
-            problem.help("write the number alone, without quotes and unit; the key's name says the unit")
-        }
-        _ => problem,
     }
 }

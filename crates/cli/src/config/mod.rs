@@ -1,6 +1,7 @@
 //! Settings from a TOML file and from `--set`: every value knows where it stands, so that every error can
 //! point there.
 
+mod check;
 pub mod document;
 pub mod keys;
 mod load;
@@ -38,7 +39,8 @@ impl std::fmt::Display for Plain {
             Self::Bool(b) => write!(f, "{b}"),
             Self::Text(t) => write!(f, "{t:?}"),
             Self::List(items) => {
-                let items: Vec<String> = items.iter().map(|(item, _)| format!("{item:?}")).collect();
+                let items: Vec<String> =
+                    items.iter().map(|(item, _)| format!("{item:?}")).collect();
                 write!(f, "[{}]", items.join(", "))
             }
         }
@@ -116,18 +118,27 @@ impl Settings {
 
     /// Where a path stands.
     pub fn place(&self, path: &str) -> Place {
-        self.get(path).map(|setting| setting.place.clone()).unwrap_or_default()
+        self.get(path)
+            .map(|setting| setting.place.clone())
+            .unwrap_or_default()
     }
 
     /// The options given for a scheme. Those of `[scheme]` count if it has them and `[scheme]` is not about
     /// another scheme; those of `[schemes.<name>]` win.
     pub fn options_of(&self, scheme: &Scheme) -> Vec<(String, OptionValue)> {
-        let about_another = self.text("scheme.name").is_some_and(|name| name != scheme.info.key);
+        let about_another = self
+            .text("scheme.name")
+            .is_some_and(|name| name != scheme.info.key);
         let mut options: Vec<(String, OptionValue)> = Vec::new();
         for option in &scheme.info.options {
             let own = self.get(&format!("schemes.{}.{}", scheme.info.key, option.key));
-            let common = self.get(&format!("scheme.{}", option.key)).filter(|_| !about_another);
-            if let Some(value) = own.or(common).and_then(|setting| option_value(&setting.value)) {
+            let common = self
+                .get(&format!("scheme.{}", option.key))
+                .filter(|_| !about_another);
+            if let Some(value) = own
+                .or(common)
+                .and_then(|setting| option_value(&setting.value))
+            {
                 options.push((option.key.to_string(), value));
             }
         }
@@ -136,16 +147,36 @@ impl Settings {
 
     /// Where the key that a refusal names was given, if it was.
     pub fn place_of_refusal(&self, scheme: Option<&str>, key: &str) -> Place {
-        let device = match key {
-            "blocks" => &["device.blocks_per_die", "device.spare_percent"][..],
-            "pages" => &["device.pages_per_block"],
-            "logical_pages" => &["device.logical_pages", "device.capacity"],
+        // What does not fit is a sum: the first of its parts that was given is shown.
+        let parts: &[&str] = match key {
+            "blocks" => &[
+                "blocks_per_die",
+                "spare_percent",
+                "log_blocks",
+                "log_percent",
+                "capacity",
+                "logical_pages",
+            ],
+            "logical_pages" => &[
+                "logical_pages",
+                "capacity",
+                "blocks_per_die",
+                "spare_percent",
+            ],
+            "pages" => &["pages_per_block"],
             _ => &[],
         };
-        let own = scheme.map(|scheme| format!("schemes.{scheme}.{key}"));
-        let plain = [format!("scheme.{key}"), format!("device.{key}"), format!("host.{key}"), format!("run.{key}")];
-        let paths = own.into_iter().chain(plain).chain(device.iter().map(ToString::to_string));
-        paths.map(|path| self.place(&path)).find(|place| *place != Place::Default).unwrap_or_default()
+        let sections = scheme.map(|scheme| format!("schemes.{scheme}")).into_iter();
+        let sections = sections.chain(["scheme", "device", "host", "run"].map(String::from));
+        let sections: Vec<String> = sections.collect();
+        let keys = std::iter::once(key).chain(parts.iter().copied());
+        let mut paths = keys.flat_map(|key| {
+            sections
+                .iter()
+                .map(move |section| format!("{section}.{key}"))
+        });
+        let place = paths.find_map(|path| self.get(&path).map(|setting| setting.place.clone()));
+        place.unwrap_or_default()
     }
 
     /// Takes the place of whatever said the same before.
@@ -163,14 +194,22 @@ impl Settings {
     /// # Errors
     /// Points at the first such option.
     pub fn check_options(&self, schemes: &[&Scheme]) -> Outcome<()> {
-        for (path, setting) in self.values.iter().filter(|(path, _)| path.starts_with("scheme.")) {
+        for (path, setting) in self
+            .values
+            .iter()
+            .filter(|(path, _)| path.starts_with("scheme."))
+        {
             let key = &path["scheme.".len()..];
-            let taken = |scheme: &&Scheme| scheme.info.options.iter().any(|option| option.key == key);
+            let taken =
+                |scheme: &&Scheme| scheme.info.options.iter().any(|option| option.key == key);
             if key != "name" && !schemes.iter().any(taken) {
-                let known: Vec<&str> =
-                    schemes.iter().flat_map(|scheme| scheme.info.options.iter().map(|o| o.key)).collect();
+                let known: Vec<&str> = schemes
+                    .iter()
+                    .flat_map(|scheme| scheme.info.options.iter().map(|o| o.key))
+                    .collect();
                 let names: Vec<&str> = schemes.iter().map(|scheme| scheme.info.key).collect();
-                let problem = Problem::new(format!("{} has no option {key}", names.join(", "))).at(&setting.place);
+                let problem = Problem::new(format!("{} has no option {key}", names.join(", ")))
+                    .at(&setting.place);
                 return Err(load::suggest(problem, key, &known));
             }
         }

@@ -9,21 +9,20 @@ use floatgate_sim::config::{
 use floatgate_sim::part::{PARTS, Part, part};
 use floatgate_sim::run::Scheme;
 
+use super::Settings;
 use super::load::suggest;
-use super::{Plain, Settings};
 use crate::errors::{Outcome, Problem};
 
-/// The part, dies and shares of a run that says nothing about its device: SLC is fast enough that page
-/// mapping keeps up with the bundled traces, and one die a channel is the papers' shape.
+/// The part and shares of a run that says nothing about its device: SLC on many dies is fast enough that
+/// page mapping keeps up with the bundled traces, and one die a channel is the papers' shape.
 const DEFAULT_PART: &str = "slc_large_block";
-const DEFAULT_DIES: u32 = 8;
 const DEFAULT_SPARE_PERCENT: f64 = 10.0;
 const DEFAULT_LOG_PERCENT: f64 = 6.0;
 /// Log blocks a die below which log-buffer schemes only thrash.
 const LOG_BLOCKS_A_DIE_MIN: u32 = 6;
 const DEFAULT_QUEUE_DEPTH: u32 = 32;
 
-/// A run but for its scheme. Logical pages and blocks are 0 until the device is sized.
+/// A run but for its scheme. Dies, channels, logical pages and blocks stand when the device is sized.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The device.
@@ -36,6 +35,10 @@ pub struct Plan {
     pub ageing: Vec<Recipe>,
     /// Whether the trace decides the capacity.
     pub capacity_from_trace: bool,
+    /// Whether the capacity may be rounded up to whole blocks on every die.
+    pub capacity_may_grow: bool,
+    /// Whether the capacity decides the dies.
+    pub dies_from_capacity: bool,
     /// Whether the blocks follow from the capacity.
     pub blocks_from_share: bool,
     /// Spare blocks in percent of the data blocks.
@@ -51,17 +54,18 @@ impl Plan {
     /// Points at what does not fit together.
     pub fn of(settings: &Settings) -> Outcome<Self> {
         let part = part_of(settings)?;
-        let dies = settings.small("device.dies").unwrap_or(DEFAULT_DIES);
-        let capacity_from_trace =
-            settings.get("device.capacity").is_none() && settings.get("device.logical_pages").is_none();
-        let unit = u64::from(dies) * u64::from(part.pages_per_block);
+        let dies = settings.small("device.dies").unwrap_or(1);
+        let capacity_from_trace = settings.get("device.capacity").is_none()
+            && settings.get("device.logical_pages").is_none();
         let logical_pages = match settings.whole("device.capacity") {
-            Some(bytes) => bytes.div_ceil(u64::from(part.page_bytes)).max(1).next_multiple_of(unit),
+            Some(bytes) => bytes.div_ceil(part.page_bytes.into()).max(1),
             None => settings.whole("device.logical_pages").unwrap_or(0),
         };
-        let order = settings.text("device.program_order").unwrap_or(part.program_order);
+        let order = settings
+            .text("device.program_order")
+            .unwrap_or(part.program_order);
         let device = Device {
-            channels: settings.small("device.channels").unwrap_or(dies),
+            channels: settings.small("device.channels").unwrap_or(0),
             dies,
             blocks: settings.small("device.blocks_per_die").unwrap_or(0),
             logical_pages,
@@ -81,20 +85,26 @@ impl Plan {
             part,
         };
         let host = host_of(settings, capacity_from_trace);
-        host.check().map_err(|refusal| refused(settings, None, &refusal))?;
-        if device.channels > device.dies {
-            let text = format!("{} channels for {} dies: at most one channel a die", device.channels, device.dies);
-            return Err(Problem::new(text).at(&settings.place("device.channels")));
-        }
+        host.check()
+            .map_err(|refusal| refused(settings, None, &refusal))?;
         Ok(Self {
             blocks_from_share: device.blocks == 0,
             device,
             host,
-            start: settings.text("run.start").and_then(Start::from_name).unwrap_or(Start::Full),
+            start: settings
+                .text("run.start")
+                .and_then(Start::from_name)
+                .unwrap_or(Start::Full),
             ageing: ageing_of(settings)?,
             capacity_from_trace,
-            spare_percent: settings.number("device.spare_percent").unwrap_or(DEFAULT_SPARE_PERCENT),
-            log_percent: settings.number("device.log_percent").unwrap_or(DEFAULT_LOG_PERCENT),
+            capacity_may_grow: settings.get("device.logical_pages").is_none(),
+            dies_from_capacity: settings.get("device.dies").is_none(),
+            spare_percent: settings
+                .number("device.spare_percent")
+                .unwrap_or(DEFAULT_SPARE_PERCENT),
+            log_percent: settings
+                .number("device.log_percent")
+                .unwrap_or(DEFAULT_LOG_PERCENT),
         })
     }
 
@@ -114,7 +124,11 @@ impl Plan {
     /// option and none was given.
     pub fn run_of(&self, scheme: &Scheme, settings: &Settings) -> RunConfig {
         let mut options = settings.options_of(scheme);
-        let has = scheme.info.options.iter().any(|option| option.key == "log_blocks");
+        let has = scheme
+            .info
+            .options
+            .iter()
+            .any(|option| option.key == "log_blocks");
         if has && !options.iter().any(|(key, _)| key == "log_blocks") {
             let blocks = self.log_blocks_per_die() * u64::from(self.device.dies);
             options.push(("log_blocks".into(), Value::Int(blocks as i64)));
@@ -135,18 +149,23 @@ impl Plan {
         let data = self.data_blocks_per_die();
         let logical = device.logical_pages as f64 * f64::from(device.part.page_bytes);
         format!(
-            "{}, {} {} on {} {}, {} logical, {} blocks a die of which {} spare ({:.1} %), {} pages of {} a block, start {}",
+            "{}, {} {} on {} {}, {} logical, {} blocks a die of which {} spare ({:.1} %), {} pages of {} a block, {} log blocks a die where a scheme has them, start {}",
             device.part.name,
             device.dies,
             if device.dies == 1 { "die" } else { "dies" },
             device.channels,
-            if device.channels == 1 { "channel" } else { "channels" },
+            if device.channels == 1 {
+                "channel"
+            } else {
+                "channels"
+            },
             crate::table::bytes(logical),
             device.blocks,
             u64::from(device.blocks).saturating_sub(data),
             (f64::from(device.blocks) / data.max(1) as f64 - 1.0) * 100.0,
             device.part.pages_per_block,
             crate::table::bytes(device.part.page_bytes.into()),
+            self.log_blocks_per_die(),
             self.start.name(),
         )
     }
@@ -159,7 +178,9 @@ pub fn refused(settings: &Settings, scheme: Option<&str>, refusal: &Refusal) -> 
         None => refusal.message.clone(),
     };
     let problem = Problem::new(text);
-    let Some(key) = &refusal.key else { return problem };
+    let Some(key) = &refusal.key else {
+        return problem;
+    };
     problem.at(&settings.place_of_refusal(scheme, key))
 }
 
@@ -169,19 +190,36 @@ fn part_of(settings: &Settings) -> Outcome<Part> {
     let Some(preset) = part(name) else {
         let known: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
         let problem = Problem::new(format!("no part {name:?}; there are {}", known.join(", ")));
-        return Err(suggest(problem.at(&settings.place("device.part")), name, &known));
+        return Err(suggest(
+            problem.at(&settings.place("device.part")),
+            name,
+            &known,
+        ));
     };
-    let small = |key: &str, default: u32| settings.small(&format!("device.{key}")).unwrap_or(default);
-    let whole = |key: &str, default: u64| settings.whole(&format!("device.{key}")).unwrap_or(default);
+    let small =
+        |key: &str, default: u32| settings.small(&format!("device.{key}")).unwrap_or(default);
+    let whole =
+        |key: &str, default: u64| settings.whole(&format!("device.{key}")).unwrap_or(default);
     let page_bytes = small("page_bytes", preset.page_bytes);
     let t_r_ns = whole("t_r", preset.t_r_ns);
     // A part whose OOB read takes as long as a page read keeps it so.
-    let t_r_oob_ns = if preset.t_r_oob_ns == preset.t_r_ns { t_r_ns } else { preset.t_r_oob_ns };
+    let t_r_oob_ns = if preset.t_r_oob_ns == preset.t_r_ns {
+        t_r_ns
+    } else {
+        preset.t_r_oob_ns
+    };
     let sub_page = preset.page_bytes / preset.sectors;
     let part = Part {
         page_bytes,
         oob_bytes: small("oob_bytes", preset.oob_bytes),
-        sectors: small("sectors", if page_bytes.is_multiple_of(sub_page) { page_bytes / sub_page } else { 1 }),
+        sectors: small(
+            "sectors",
+            if page_bytes.is_multiple_of(sub_page) {
+                page_bytes / sub_page
+            } else {
+                1
+            },
+        ),
         pages_per_block: small("pages_per_block", preset.pages_per_block),
         planes: small("planes", preset.planes),
         t_r_ns,
@@ -192,11 +230,16 @@ fn part_of(settings: &Settings) -> Outcome<Part> {
         in_ps: whole("in_ps", preset.in_ps),
         out_ps: whole("out_ps", preset.out_ps),
         endurance: settings.small("device.endurance").or(preset.endurance),
-        flash_ma: settings.number("device.flash_ma").unwrap_or(preset.flash_ma),
+        flash_ma: settings
+            .number("device.flash_ma")
+            .unwrap_or(preset.flash_ma),
         ..preset.clone()
     };
     if part.sectors > part.page_bytes || !part.page_bytes.is_multiple_of(part.sectors) {
-        let text = format!("{} sub-pages do not divide a page of {} bytes", part.sectors, part.page_bytes);
+        let text = format!(
+            "{} sub-pages do not divide a page of {} bytes",
+            part.sectors, part.page_bytes
+        );
         return Err(Problem::new(text).at(&settings.place("device.sectors")));
     }
     Ok(part)
@@ -205,8 +248,16 @@ fn part_of(settings: &Settings) -> Outcome<Part> {
 fn host_of(settings: &Settings, capacity_from_trace: bool) -> Host {
     let closed = settings.text("host.arrivals") == Some("closed");
     Host {
-        arrivals: if closed { Arrivals::Closed } else { Arrivals::Open },
-        queue_depth: settings.small("host.queue_depth").unwrap_or(if closed { DEFAULT_QUEUE_DEPTH } else { 0 }),
+        arrivals: if closed {
+            Arrivals::Closed
+        } else {
+            Arrivals::Open
+        },
+        queue_depth: settings.small("host.queue_depth").unwrap_or(if closed {
+            DEFAULT_QUEUE_DEPTH
+        } else {
+            0
+        }),
         speed: settings.number("host.speed").unwrap_or(1.0),
         partial_write: match settings.text("host.partial_write") {
             Some("whole") => PartialWrite::Whole,
@@ -226,17 +277,12 @@ fn host_of(settings: &Settings, capacity_from_trace: bool) -> Host {
 fn ageing_of(settings: &Settings) -> Outcome<Vec<Recipe>> {
     let mut steps = Vec::new();
     for (word, place) in settings.list("run.ageing") {
-        steps.push(Recipe::parse(word).map_err(|text| Problem::new(format!("run.ageing: {text}")).at(place))?);
+        steps.push(
+            Recipe::parse(word)
+                .map_err(|text| Problem::new(format!("run.ageing: {text}")).at(place))?,
+        );
     }
     let warmup = settings.whole("run.warmup").unwrap_or(0);
     steps.extend((0..warmup).map(|_| Recipe::Replay));
     Ok(steps)
-}
-
-/// The value of a setting as it is, or `default`.
-pub fn shown(settings: &Settings, path: &str, default: &str) -> String {
-    settings.get(path).map_or_else(|| default.to_string(), |setting| match &setting.value {
-        Plain::Text(text) => text.clone(),
-        other => other.to_string(),
-    })
 }

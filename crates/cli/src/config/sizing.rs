@@ -1,6 +1,7 @@
 //! A device that suits its trace: as large as what the trace touches, with enough spare blocks that every
 //! scheme has its reserve, and so few that merges and garbage collection really happen.
 
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use floatgate_core::Refusal;
@@ -13,6 +14,11 @@ use super::resolve::Plan;
 use crate::errors::{Outcome, Problem};
 use crate::memory;
 
+/// Most dies of a device that does not say how many it has.
+const DIES_MAX: u32 = 32;
+/// Data blocks that each of them has at least: fewer are no good sample of a block's life.
+const DATA_BLOCKS_A_DIE_MIN: u64 = 64;
+
 /// Above this many pages the other schemes are not tried out only to find the common size.
 const TRIAL_PAGES_MAX: u64 = 16 << 20;
 
@@ -22,7 +28,9 @@ pub struct Extent {
     region_bytes: u64,
     compact: bool,
     zeroes_are_writes: bool,
-    regions: std::collections::HashSet<(u32, u64)>,
+    regions: HashSet<(u32, u64)>,
+    /// The region touched last: requests are local.
+    last: Option<(u32, u64)>,
     end: u64,
 }
 
@@ -33,7 +41,8 @@ impl Extent {
             region_bytes: u64::from(host.region_pages(page_bytes)) * u64::from(page_bytes),
             compact: host.beyond == Beyond::Compact,
             zeroes_are_writes: host.write_zeroes_as_writes,
-            regions: Default::default(),
+            regions: HashSet::new(),
+            last: None,
             end: 0,
         }
     }
@@ -50,16 +59,26 @@ impl Extent {
             self.end = self.end.max(request.end());
         }
         if self.compact && touches {
-            let (first, last) = (request.offset / self.region_bytes, (request.end() - 1) / self.region_bytes);
-            for region in first..=last {
-                self.regions.insert((request.volume, region));
+            let (first, last) = (
+                request.offset / self.region_bytes,
+                (request.end() - 1) / self.region_bytes,
+            );
+            for region in (first..=last).map(|region| (request.volume, region)) {
+                if self.last != Some(region) {
+                    self.regions.insert(region);
+                    self.last = Some(region);
+                }
             }
         }
     }
 
     /// Bytes that the device must have.
     pub fn bytes(&self) -> u64 {
-        if self.compact { self.regions.len() as u64 * self.region_bytes } else { self.end }
+        if self.compact {
+            self.regions.len() as u64 * self.region_bytes
+        } else {
+            self.end
+        }
     }
 }
 
@@ -68,31 +87,85 @@ impl Extent {
 ///
 /// # Errors
 /// If the trace touches nothing that a device could be sized to.
-pub fn size(plan: &mut Plan, settings: &Settings, extent: &Extent, schemes: &[Scheme], named: &[&Scheme]) -> Outcome<()> {
-    let device = &mut plan.device;
-    let unit = u64::from(device.dies) * u64::from(device.part.pages_per_block);
-    if plan.capacity_from_trace {
-        let pages = extent.bytes().div_ceil(device.part.page_bytes.into());
-        device.logical_pages = pages.max(1).next_multiple_of(unit);
-        if device.logical_pages >= u64::from(u32::MAX) {
-            return Err(Problem::new(format!(
-                "the trace needs a device of {} pages of {} bytes; at most {} are possible",
-                device.logical_pages,
-                device.part.page_bytes,
-                u32::MAX - 1
-            ))
-            .help("larger pages (device.page_bytes), host.beyond = \"compact\", or a device of your own (device.capacity_gib with host.beyond = \"wrap\")"));
-        }
-    }
+pub fn size(
+    plan: &mut Plan,
+    settings: &Settings,
+    extent: &Extent,
+    schemes: &[Scheme],
+    named: &[&Scheme],
+) -> Outcome<()> {
+    capacity(plan, settings, extent)?;
     if plan.blocks_from_share {
         let data = plan.data_blocks_per_die();
         let share = (data as f64 * plan.spare_percent / 100.0).ceil() as u64;
         let least = share.max(1);
         plan.device.blocks = clip(data + least);
-        let all: Vec<&Scheme> = if plan.device.logical_pages <= TRIAL_PAGES_MAX { schemes.iter().collect() } else { named.to_vec() };
-        let need = all.iter().filter_map(|scheme| scheme.memory_bytes(&plan.run_of(scheme, settings)).ok()).max();
+        let all: Vec<&Scheme> = if plan.device.logical_pages <= TRIAL_PAGES_MAX {
+            schemes.iter().collect()
+        } else {
+            named.to_vec()
+        };
+        let need = all
+            .iter()
+            .filter_map(|scheme| scheme.memory_bytes(&plan.run_of(scheme, settings)).ok())
+            .max();
         memory::check(need.unwrap_or(0), memory::available(), "the device")?;
         grow(plan, settings, &all, data, least);
+    }
+    Ok(())
+}
+
+/// Capacity, dies and channels.
+fn capacity(plan: &mut Plan, settings: &Settings, extent: &Extent) -> Outcome<()> {
+    let device = &mut plan.device;
+    let pages_per_block = u64::from(device.part.pages_per_block);
+    if plan.capacity_from_trace {
+        device.logical_pages = extent
+            .bytes()
+            .div_ceil(device.part.page_bytes.into())
+            .max(1);
+    }
+    if plan.dies_from_capacity {
+        let fits = |dies: u32| {
+            let unit = u64::from(dies) * pages_per_block;
+            device.logical_pages >= unit * DATA_BLOCKS_A_DIE_MIN
+                && (plan.capacity_may_grow || device.logical_pages.is_multiple_of(unit))
+        };
+        // Without a size of its own a device has as many dies as it has channels at least.
+        let least = device.channels.max(1);
+        let halves = std::iter::successors(Some(DIES_MAX), |dies| Some(dies / 2))
+            .take_while(|&dies| dies > 1);
+        device.dies = halves
+            .into_iter()
+            .find(|&dies| fits(dies))
+            .unwrap_or(1)
+            .max(least);
+    }
+    if device.channels == 0 {
+        device.channels = device.dies;
+    }
+    if device.channels > device.dies {
+        let text = format!(
+            "{} channels for {} dies: at most one channel a die",
+            device.channels, device.dies
+        );
+        return Err(Problem::new(text).at(&settings.place("device.channels")));
+    }
+    if plan.capacity_may_grow {
+        device.logical_pages = device
+            .logical_pages
+            .next_multiple_of(u64::from(device.dies) * pages_per_block);
+    }
+    let most = u64::from(u32::MAX - 1);
+    if device.logical_pages > most {
+        let text = format!(
+            "a device of {} pages of {} bytes is needed; at most {most} are possible",
+            device.logical_pages, device.part.page_bytes
+        );
+        let help = "larger pages (device.page_bytes), host.beyond = \"compact\", or a smaller device (device.capacity_gib) with host.beyond = \"wrap\"";
+        return Err(Problem::new(text)
+            .at(&settings.place("device.capacity"))
+            .help(help));
     }
     Ok(())
 }
@@ -111,7 +184,12 @@ fn grow(plan: &mut Plan, settings: &Settings, schemes: &[&Scheme], data: u64, le
         plan.device.blocks = clip(data + spare);
         let refusing = schemes
             .iter()
-            .filter(|scheme| matches!(try_out(scheme, &plan.run_of(scheme, settings)), Err(Failure::Refused(_))))
+            .filter(|scheme| {
+                matches!(
+                    try_out(scheme, &plan.run_of(scheme, settings)),
+                    Err(Failure::Refused(_))
+                )
+            })
             .count();
         if refusing < refusing_at_best {
             (best, refusing_at_best) = (spare, refusing);
@@ -158,7 +236,9 @@ pub fn guarded<T>(body: impl FnOnce() -> Result<T, RunError>) -> Result<T, Failu
         Ok(result) => result.map_err(Failure::from),
         Err(payload) => {
             let text = payload.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no message");
+            let text = text
+                .or_else(|| payload.downcast_ref::<&str>().copied())
+                .unwrap_or("no message");
             let at = crate::PANICKED_AT.take();
             Err(Failure::Bug(format!("the scheme panicked at {at}: {text}")))
         }
@@ -170,7 +250,10 @@ pub fn guarded<T>(body: impl FnOnce() -> Result<T, RunError>) -> Result<T, Failu
 /// # Errors
 /// The refusal.
 pub fn try_out(scheme: &Scheme, config: &RunConfig) -> Result<(), Failure> {
-    let config = RunConfig { ageing: Vec::new(), ..config.clone() };
+    let config = RunConfig {
+        ageing: Vec::new(),
+        ..config.clone()
+    };
     guarded(|| {
         scheme.memory_bytes(&config)?;
         scheme.run(&config, &mut Decoded::new(&[]), &mut |_| {})
@@ -183,12 +266,21 @@ mod tests {
     use super::*;
 
     fn touch(extent: &mut Extent, op: Op, volume: u32, offset: u64, bytes: u64) {
-        extent.add(&Request { arrival_ns: 0, op, volume, offset, bytes });
+        extent.add(&Request {
+            arrival_ns: 0,
+            op,
+            volume,
+            offset,
+            bytes,
+        });
     }
 
     #[test]
     fn regions_of_reads_and_writes_count_volume_by_volume() {
-        let host = Host { beyond: Beyond::Compact, ..Host::default() };
+        let host = Host {
+            beyond: Beyond::Compact,
+            ..Host::default()
+        };
         let mut extent = Extent::new(&host, 2048);
         touch(&mut extent, Op::Write, 0, (1 << 20) - 1, 2);
         touch(&mut extent, Op::Read, 1, 0, 512);

@@ -23,10 +23,15 @@ fn round(value: &Value) -> Value {
     match value {
         Value::Number(number) if number.is_f64() => {
             let x = number.as_f64().unwrap_or(0.0);
-            format!("{x:.4e}").parse::<f64>().map_or(Value::Null, Value::from)
+            format!("{x:.4e}")
+                .parse::<f64>()
+                .map_or(Value::Null, Value::from)
         }
         Value::Array(items) => items.iter().map(round).collect(),
-        Value::Object(map) => map.iter().map(|(key, value)| (key.clone(), round(value))).collect(),
+        Value::Object(map) => map
+            .iter()
+            .map(|(key, value)| (key.clone(), round(value)))
+            .collect(),
         other => other.clone(),
     }
 }

@@ -63,7 +63,7 @@ function highlight(scheme) {
 function linear(min, max, from, to) {
   if (!(max > min)) max = min + 1;
   const f = (v) => from + ((v - min) / (max - min)) * (to - from);
-  const raw = (max - min) / 5, power = 10 ** Math.floor(Math.log10(raw));
+  const raw = (max - min) / 7, power = 10 ** Math.floor(Math.log10(raw));
   const step = power * [1, 2, 5, 10].find((m) => m * power >= raw);
   f.ticks = [];
   for (let k = Math.ceil(min / step); k * step <= max * 1.000001; k++) f.ticks.push(k * step);
@@ -197,7 +197,7 @@ const placed = (r, places) => sum(r.tables.tables.filter((t) => places.includes(
 const COLUMNS = [
   ["mean", (r) => get(r, "time/response/all/mean_us"), micros, 1], ["p99", (r) => get(r, "time/response/all/p99_us"), micros, 1],
   ["p99.9", (r) => get(r, "time/response/all/p99_9_us"), micros, 1], ["max", (r) => get(r, "time/response/all/max_us"), micros, 1],
-  ["write amplification", (r) => get(r, "derived/write_amplification"), digits, 1], ["erases", (r) => get(r, "derived/erases"), count, 1],
+  ["WA", (r) => get(r, "derived/write_amplification"), digits, 1], ["erases", (r) => get(r, "derived/erases"), count, 1],
   ...MERGES.map(([k]) => [k, (r) => r.counters.merges[k], count, 0]), ["other", (r) => sum(otherMerges(r).map((m) => m[1])), count, 0],
   ["map memory", (r) => placed(r, ["sram", "dram"]), bytes, 1], ["energy", (r) => get(r, "energy/total_uj"), joules, 1],
   ["wear max / mean", (r) => (r.wear.mean ? r.wear.max / r.wear.mean : null), digits, 0],
@@ -306,7 +306,7 @@ function timeSeries() {
     return out;
   };
   const thin = (points) => {
-    const k = Math.ceil(points.length / 170);
+    const k = Math.ceil(points.length / 120);
     return points.filter((p, i) => k < 2 || i % k === k - 1 || i === points.length - 1);
   };
   card("Over time", "Each point stands for the requests since the one before.", (host, state) => {
@@ -329,10 +329,13 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 document.documentElement.classList.toggle("dark", dark.matches);
 document.getElementById("theme").onclick = () => document.documentElement.classList.toggle("dark");
 document.getElementById("title").textContent = runs.length === 1 ? runs[0].title : `${doc.results.length} schemes on one trace`;
-document.getElementById("trace").textContent = `${doc.trace.name}: ${count(doc.trace.counts.accepted)} requests accepted, ${count(doc.trace.counts.skipped)} records skipped, ${count(doc.trace.counts.clamped)} times clamped`;
+document.getElementById("trace").textContent = `${doc.trace.name}: ${[["accepted", "request"], ["skipped", "record"], ["clamped", "time"]].map(([k, what]) => `${count(doc.trace.counts[k])} ${what}${doc.trace.counts[k] === 1 ? "" : "s"} ${k}`).join(", ")}`;
 document.getElementById("device").textContent = doc.device;
-document.getElementById("notes").append(...doc.notes.map((n) => el("p", {}, n)));
+// Options of the command in a note stay on one line.
+const noteText = (n) => n.split(/(--set [^\s)]+)/).map((part, i) => (i % 2 ? el("code", {}, part) : part));
+document.getElementById("notes").append(...doc.notes.map((n) => el("p", {}, noteText(n))));
 document.querySelector("main").after(el("footer", {}, doc.program));
+if (runs.length === 1) document.getElementById("heading").textContent = "Result";
 comparison();
 legend();
 charts();

@@ -168,11 +168,13 @@ impl Ftl for Bast {
         Ok(())
     }
 
+    #[inline(always)]
+    fn prefetch(&self, lpn: Lpn) {
+        self.h.prefetch(lpn);
+    }
+
     fn counters(&self) -> SchemeCounters {
-        SchemeCounters {
-            merges: self.h.merges.clone(),
-            ..SchemeCounters::default()
-        }
+        SchemeCounters::of(&self.h.merges)
     }
 
     fn reset_counters(&mut self) {
@@ -181,5 +183,67 @@ impl Ftl for Bast {
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
         self.h.audit(flash, self.log_blocks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::bits_for;
+    use crate::striped::Striped;
+    use crate::suite::{Bench, Case};
+    use crate::{Geometry, ProgramOrder};
+
+    /// Host programs, gc programs, erases, switch, partial, full, dead after each step.
+    #[test]
+    fn worked_example() {
+        let case = Case::small(1, 7, 4, 4).with("log_blocks", 2);
+        let mut bench = Bench::<Striped<Bast>>::new(&case).unwrap();
+        for (step, expected) in [
+            ("W 0 4", [4, 0, 0, 0, 0, 0, 0]),
+            ("W 4 1", [5, 0, 0, 0, 0, 0, 0]),
+            ("W 8 1", [6, 0, 1, 1, 0, 0, 0]),
+            ("W 5 1", [7, 0, 1, 1, 0, 0, 0]),
+            ("W 12 1", [8, 3, 2, 1, 1, 0, 0]),
+            ("W 4 1", [9, 3, 2, 1, 1, 0, 0]),
+            ("W 4 1", [10, 3, 2, 1, 1, 0, 0]),
+            ("W 6 1", [11, 7, 4, 1, 1, 1, 0]),
+            ("W 13 1", [12, 7, 4, 1, 1, 1, 0]),
+            ("W 1 1", [13, 11, 6, 1, 1, 2, 0]),
+            ("T 13 1, T 12 1", [13, 11, 6, 1, 1, 2, 0]),
+            ("R 12 2", [13, 11, 6, 1, 1, 2, 0]),
+            ("W 6 1", [14, 11, 7, 1, 1, 2, 1]),
+            ("W 9 1", [15, 15, 9, 1, 1, 3, 1]),
+        ] {
+            let (c, m) = (bench.play(step).counters(), bench.scheme().merges);
+            let got = [
+                c.programs.host,
+                c.programs.gc,
+                c.erases.gc,
+                m.switch,
+                m.partial,
+                m.full,
+                m.dead,
+            ];
+            assert_eq!(got, expected, "{step}");
+        }
+        assert_eq!(bench.flash.unwritten_reads, 2);
+    }
+
+    /// LAST++ Table II: 1,216 KB of block map and 928 KB of log pages at 256 GB.
+    #[test]
+    fn memory_of_the_papers_device() {
+        let pages = 524_288 * 128;
+        let geometry = Geometry::new(1, 530_000, 128, pages, ProgramOrder::Ascending).unwrap();
+        let options = BastOptions {
+            log_blocks: Some(1024),
+            ..BastOptions::default()
+        };
+        let kib: Vec<u64> = Bast::tables(&geometry, &options)
+            .iter()
+            .map(|t| t.bits() / 8192)
+            .collect();
+        assert_eq!(kib, [1216, 928]);
+        assert_eq!(bits_for(pages), 26);
     }
 }

@@ -145,7 +145,7 @@ impl Ftl for Block {
     type Options = NoOptions;
 
     fn ram_bytes(geometry: &Geometry, _options: &NoOptions) -> u64 {
-        4 * u64::from(geometry.blocks() + geometry.logical_blocks())
+        4 * (u64::from(geometry.blocks()) + u64::from(geometry.logical_blocks()))
             + u64::from(geometry.logical_pages) / 8
     }
 
@@ -252,5 +252,65 @@ impl Ftl for Block {
             ));
         }
         Ok(live)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::ProgramOrder;
+
+    #[test]
+    fn memory_of_the_largest_device_is_told() {
+        let (blocks, logical) = (u32::MAX - 1, u32::MAX - 296);
+        let order = ProgramOrder::Ascending;
+        let geometry = Geometry::new(1, blocks, 1, logical.into(), order).unwrap();
+        let (blocks, logical) = (u64::from(blocks), u64::from(logical));
+        let told = Block::ram_bytes(&geometry, &NoOptions {});
+        assert_eq!(told, 4 * (blocks + logical) + logical / 8);
+    }
+}
+
+#[cfg(test)]
+mod worked_example {
+    use super::*;
+    use crate::striped::Striped;
+    use crate::suite::{Bench, Case};
+
+    /// Host programs, gc programs, erases, host reads, rebuilds, of them without a copy.
+    #[test]
+    fn step_by_step() {
+        let case = Case {
+            start: Start::Empty,
+            ..Case::small(1, 4, 4, 3)
+        };
+        let mut bench = Bench::<Striped<Block>>::new(&case).unwrap();
+        for (step, expected) in [
+            ("W 0 1", [1, 0, 0, 0, 0, 0]),
+            ("W 2 1", [2, 0, 0, 0, 0, 0]),
+            ("W 1 1", [3, 2, 1, 0, 1, 0]),
+            ("W 3 3", [6, 2, 1, 0, 1, 0]),
+            ("W 6 1", [7, 2, 1, 0, 1, 0]),
+            ("W 4 4", [11, 2, 2, 0, 2, 1]),
+            ("R 0 3", [11, 2, 2, 3, 2, 1]),
+            ("T 1 1", [11, 2, 2, 3, 2, 1]),
+            ("R 1 1", [11, 2, 2, 3, 2, 1]),
+            ("W 3 1", [12, 4, 3, 3, 3, 1]),
+            ("W 0 4", [16, 4, 4, 3, 4, 2]),
+            ("W 8 1", [17, 4, 4, 3, 4, 2]),
+            ("W 11 1", [18, 4, 4, 3, 4, 2]),
+            ("W 10 1", [19, 6, 5, 3, 5, 2]),
+        ] {
+            let c = bench.play(step).counters();
+            let got = [
+                c.programs.host,
+                c.programs.gc,
+                c.erases.gc,
+                c.reads.host,
+                bench.extra("rebuilds"),
+                bench.extra("rebuilds_without_copy"),
+            ];
+            assert_eq!(got, expected, "{step}");
+        }
     }
 }

@@ -218,11 +218,13 @@ impl Ftl for Fast {
         Ok(())
     }
 
+    #[inline(always)]
+    fn prefetch(&self, lpn: Lpn) {
+        self.h.prefetch(lpn);
+    }
+
     fn counters(&self) -> SchemeCounters {
-        SchemeCounters {
-            merges: self.h.merges.clone(),
-            ..SchemeCounters::default()
-        }
+        SchemeCounters::of(&self.h.merges)
     }
 
     fn reset_counters(&mut self) {
@@ -231,5 +233,87 @@ impl Ftl for Fast {
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
         self.h.audit(flash, self.log_blocks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::striped::Striped;
+    use crate::suite::{Bench, Case};
+
+    fn bench(options: &[(&str, &str)]) -> Bench<Striped<Fast>> {
+        let case = Case::small(1, 8, 4, 4).with("log_blocks", 3);
+        let case = options
+            .iter()
+            .fold(case, |case, (key, value)| case.with(key, value));
+        Bench::new(&case).unwrap()
+    }
+
+    /// Host programs, gc programs, erases, switch, partial, full, associated, dead.
+    fn totals(bench: &Bench<Striped<Fast>>) -> [u64; 8] {
+        let (c, m) = (bench.counters(), bench.scheme().merges);
+        [
+            c.programs.host,
+            c.programs.gc,
+            c.erases.gc,
+            m.switch,
+            m.partial,
+            m.full,
+            m.full_merge_associated,
+            m.dead,
+        ]
+    }
+
+    #[test]
+    fn worked_example() {
+        let mut bench = bench(&[]);
+        for (step, expected) in [
+            ("W 0 4", [4, 0, 0, 0, 0, 0, 0, 0]),
+            ("W 4 2", [6, 0, 1, 1, 0, 0, 0, 0]),
+            ("W 9 1", [7, 0, 1, 1, 0, 0, 0, 0]),
+            ("W 6 1", [8, 0, 1, 1, 0, 0, 0, 0]),
+            ("W 13 1", [9, 0, 1, 1, 0, 0, 0, 0]),
+            ("W 9 1", [10, 0, 1, 1, 0, 0, 0, 0]),
+            ("W 5 1", [11, 1, 2, 1, 1, 0, 0, 0]),
+            ("W 1 1", [12, 1, 2, 1, 1, 0, 0, 0]),
+            ("W 9 1", [13, 1, 2, 1, 1, 0, 0, 0]),
+            ("W 2 1", [14, 1, 2, 1, 1, 0, 0, 0]),
+            ("W 2 1", [15, 1, 2, 1, 1, 0, 0, 0]),
+            ("W 2 1", [16, 9, 5, 1, 1, 1, 2, 0]),
+            ("W 8 1", [17, 9, 5, 1, 1, 1, 2, 0]),
+            ("T 8 1", [17, 9, 5, 1, 1, 1, 2, 0]),
+            ("W 0 2", [19, 9, 6, 1, 1, 1, 2, 1]),
+            ("W 14 1", [20, 9, 6, 1, 1, 1, 2, 1]),
+        ] {
+            bench.play(step);
+            assert_eq!(totals(&bench), expected, "{step}");
+        }
+    }
+
+    /// The same up to step 12 with the rule of 2007: block 2, whose page 9 is obsolete, is rebuilt too.
+    #[test]
+    fn obsolete_pages_cause_merges_in_plain_fast() {
+        let mut bench = bench(&[("merge_obsolete", "true")]);
+        bench.play("W 0 4, W 4 2, W 9 1, W 6 1, W 13 1, W 9 1, W 5 1, W 1 1, W 9 1, W 2 1, W 2 1");
+        let before = totals(&bench);
+        bench.play("W 2 1");
+        let after = totals(&bench);
+        let merge: Vec<u64> = after.iter().zip(before).map(|(a, b)| a - b).collect();
+        assert_eq!(merge, [1, 12, 4, 0, 0, 1, 3, 0]);
+    }
+
+    /// LAST++ section 3: four associated blocks of 128 pages cost 512 copies and 5 erases.
+    #[test]
+    fn association_of_four() {
+        let case = Case::small(1, 16, 128, 8)
+            .with("log_blocks", 1)
+            .with("sw_log", false);
+        let mut bench = Bench::<Striped<Fast>>::new(&case).unwrap();
+        for page in 0..128 {
+            bench.write(page % 4 * 128 + page / 4, 1).unwrap();
+        }
+        bench.play("W 700 1");
+        assert_eq!(totals(&bench), [129, 512, 5, 0, 0, 1, 4, 0]);
     }
 }

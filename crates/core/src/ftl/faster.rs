@@ -35,7 +35,7 @@ use crate::geometry::{Geometry, Space};
 use crate::options;
 use crate::parts::hybrid::{Hybrid, HybridPlan, Log};
 use crate::parts::kinds::PagesByKind;
-use crate::report::{Combine, Observation, SchemeCounters, Table};
+use crate::report::{Observation, SchemeCounters, Table};
 
 options! {
     /// Options of `faster`.
@@ -413,15 +413,12 @@ impl Ftl for Faster {
 
     fn counters(&self) -> SchemeCounters {
         let (c, pages) = (&self.counts, &self.h.watch);
-        let mut counters = SchemeCounters {
-            merges: self.h.merges.clone(),
-            ..SchemeCounters::default()
-        };
+        let mut counters = SchemeCounters::of(&self.h.merges);
         counters.extra("second_chance_copies", c.second_chance_copies);
         counters.extra("isolation_copies", c.isolation_copies);
         counters.extra("carried_victims", c.carried_victims);
         counters.extra("progressive_merges", c.progressive_merges);
-        for (name, value) in [
+        counters.stat_sums([
             ("second_chances_given", c.second_chance_copies),
             ("second_chances_won", pages.dropped[CHANCE]),
             ("second_chances_lost", c.cold),
@@ -432,9 +429,7 @@ impl Ftl for Faster {
             ("chance_victim_valid_pages", c.victim_pages[1]),
             ("isolation_refills", c.isolation_refills),
             ("isolation_dropped", pages.dropped[ISOLATION]),
-        ] {
-            counters.stat(name, value as f64, Combine::Sum);
-        }
+        ]);
         counters
     }
 

@@ -307,10 +307,7 @@ impl Ftl for Fmax {
     }
 
     fn counters(&self) -> SchemeCounters {
-        let mut counters = SchemeCounters {
-            merges: self.h.merges.clone(),
-            ..SchemeCounters::default()
-        };
+        let mut counters = SchemeCounters::of(&self.h.merges);
         let (search, fold) = (self.oob_reads_search as f64, self.oob_reads_fold as f64);
         counters.stat("oob_reads_search", search, Combine::Sum);
         counters.stat("oob_reads_fold", fold, Combine::Sum);

@@ -625,10 +625,7 @@ impl Ftl for Gftl {
 
     fn counters(&self) -> SchemeCounters {
         let c = &self.counts;
-        let mut counters = SchemeCounters {
-            merges: c.merges.clone(),
-            ..SchemeCounters::default()
-        };
+        let mut counters = SchemeCounters::of(&c.merges);
         counters.extra("steps", c.steps);
         counters.extra("forced_steps", c.forced_steps);
         counters.extra("scans", c.scans);

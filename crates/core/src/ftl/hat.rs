@@ -305,6 +305,11 @@ impl Ftl for Hat {
         Ok(())
     }
 
+    #[inline(always)]
+    fn prefetch(&self, lpn: Lpn) {
+        self.store.prefetch(lpn);
+    }
+
     fn counters(&self) -> SchemeCounters {
         let c = &self.qmt.counters;
         let mut counters = SchemeCounters::default();

@@ -460,10 +460,7 @@ impl Ftl for Kast {
     }
 
     fn counters(&self) -> SchemeCounters {
-        let mut counters = SchemeCounters {
-            merges: self.h.merges.clone(),
-            ..SchemeCounters::default()
-        };
+        let mut counters = SchemeCounters::of(&self.h.merges);
         counters.extra("sw_to_rw", self.sw_to_rw);
         counters.extra_max("max_association", self.max_association);
         let longest = self.longest_merge;

@@ -35,6 +35,7 @@
 mod checks;
 mod config;
 mod counts;
+mod merge_cost;
 mod merges;
 mod random;
 mod segments;
@@ -45,12 +46,12 @@ pub mod summary;
 mod tests;
 
 pub use config::{Background, LastPlusPlusOptions};
-pub use random::Partition;
 
 use crate::address::{Lpn, Pbn};
 use crate::flash::{Flash, Oob, Role, Slot};
 use crate::ftl::{Ftl, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
+use crate::parts::heat::Heat;
 use crate::parts::hybrid::{Hybrid, HybridPlan, Log, LogPage, Watch};
 use crate::parts::lists::Lists;
 use crate::report::{Combine, Observation, SchemeCounters, Table};
@@ -221,12 +222,8 @@ impl LastPlusPlus {
             let first = self.sequences_of(die, partition);
             self.sequences[first + position as usize] = flash.next_sequence();
         }
-        let role = match partition {
-            Partition::Cold => Role::LogCold,
-            Partition::Hot => Role::LogHot,
-        };
         self.h
-            .write_at(flash, slot, log, position, page.local, role)?;
+            .write_at(flash, slot, log, position, page.local, partition.role())?;
         self.counts.random_pages[partition as usize] += 1;
         self.programmed_on(die);
         if position + 1 == self.plan.host_pages_per_block {
@@ -242,7 +239,7 @@ impl LastPlusPlus {
         flash: &mut F,
         die: u32,
         local: Lpn,
-    ) -> Result<(Log, Partition), F::Error> {
+    ) -> Result<(Log, Heat), F::Error> {
         loop {
             let partition = self.partition_of(local);
             if let Some(log) = self.h.watch.random.open(die, partition) {
@@ -258,20 +255,20 @@ impl LastPlusPlus {
     }
 
     #[inline(always)]
-    fn partition_of(&self, local: Lpn) -> Partition {
+    fn partition_of(&self, local: Lpn) -> Heat {
         if self.options.partitions == 1 {
-            return Partition::Cold;
+            return Heat::Cold;
         }
         let at = self.h.newest_log_page(local);
         match self.h.watch.random.entry(at) {
-            Some((Partition::Hot, _)) => Partition::Hot,
-            Some((_, updates)) if u32::from(updates) >= self.options.hot_updates => Partition::Hot,
-            _ => Partition::Cold,
+            Some((Heat::Hot, _)) => Heat::Hot,
+            Some((_, updates)) if u32::from(updates) >= self.options.hot_updates => Heat::Hot,
+            _ => Heat::Cold,
         }
     }
 
     /// Where the sequence numbers of a partition's open block begin.
-    fn sequences_of(&self, die: u32, partition: Partition) -> usize {
+    fn sequences_of(&self, die: u32, partition: Heat) -> usize {
         (2 * die as usize + partition as usize) * self.h.pages_per_block() as usize
     }
 
@@ -281,7 +278,7 @@ impl LastPlusPlus {
         flash: &mut F,
         log: Log,
         die: u32,
-        partition: Partition,
+        partition: Heat,
     ) -> Result<(), F::Error> {
         self.h.watch.random.closed(log);
         if !self.options.summary_pages {
@@ -416,30 +413,8 @@ impl Ftl for LastPlusPlus {
         if self.options.background == Background::Off {
             return Ok(());
         }
-        let mut now = start_ns.saturating_add(self.options.idle_timeout_ns);
-        let mut found = true;
-        while found {
-            found = false;
-            for die in 0..self.dies() {
-                if now >= end_ns {
-                    return Ok(());
-                }
-                let Some(victim) = self.background_victim(die) else {
-                    continue;
-                };
-                found = true;
-                flash.background(now);
-                if !self.snapshot.is_empty() {
-                    self.drop_snapshot(flash)?;
-                }
-                let before = self.h.work();
-                self.h.merge_full(flash, victim)?;
-                self.counts.background_merges += 1;
-                let work = self.h.work().since(&before);
-                now = now.saturating_add(self.estimate_ns(&work));
-            }
-        }
-        Ok(())
+        let now = start_ns.saturating_add(self.options.idle_timeout_ns);
+        self.background_merges(flash, now, end_ns)
     }
 
     fn shutdown<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
@@ -453,10 +428,7 @@ impl Ftl for LastPlusPlus {
     fn counters(&self) -> SchemeCounters {
         let c = &self.counts;
         let m = &self.h.merges;
-        let mut counters = SchemeCounters {
-            merges: m.clone(),
-            ..SchemeCounters::default()
-        };
+        let mut counters = SchemeCounters::of(m);
         let extra = [
             ("seq_pages", c.seq_pages),
             ("cold_pages", c.random_pages[0]),

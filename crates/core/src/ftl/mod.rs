@@ -11,15 +11,18 @@ use crate::report::{Observation, SchemeCounters, Table, bits_for};
 
 pub mod bast;
 pub mod block;
+pub mod blog;
 pub mod dftl;
 pub mod fast;
 pub mod faster;
 pub mod fmax;
 pub mod gftl;
-pub mod kast;
 pub mod hat;
+pub mod kast;
+pub mod last;
 pub mod last_plus_plus;
 pub mod page;
+pub mod superblock;
 
 /// Why a configuration cannot run; raised before anything is simulated or written.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -191,6 +194,12 @@ pub trait Ftl: Sized + Send + 'static {
     /// # Errors
     /// Those of the flash.
     fn trim<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error>;
+
+    /// A page (in the device's numbering) will be asked for soon: a scheme may fetch its tables' entries ahead of time.
+    #[inline(always)]
+    fn prefetch(&self, lpn: Lpn) {
+        let _ = lpn;
+    }
 
     /// The host is idle from `start_ns` to `end_ns`; the scheme may do background work.
     ///
@@ -375,8 +384,6 @@ macro_rules! registry {
 
 registry! {
     page::Page,
-    dftl::Dftl,
-    hat::Hat,
     crate::Striped<block::Block>,
     crate::Striped<bast::Bast>,
     crate::Striped<fmax::Fmax>,
@@ -384,5 +391,10 @@ registry! {
     crate::Striped<faster::Faster>,
     crate::Striped<kast::Kast>,
     crate::Striped<gftl::Gftl>,
+    crate::Striped<superblock::Superblock>,
+    crate::Striped<last::Last>,
     last_plus_plus::LastPlusPlus,
+    dftl::Dftl,
+    hat::Hat,
+    crate::Striped<blog::Blog>,
 }

@@ -1,20 +1,119 @@
 //! Which logical blocks have valid pages in which log block: the degree of association that decides what
 //! a full merge of the log block costs, kept up to date page by page.
 
+use std::ops::Range;
+
 use crate::parts::hybrid::{Log, Loss, Watch};
 
 /// For each log block the distinct logical blocks with a valid page in it, and how many each has there.
 ///
 /// The lists are short (the scheme bounds them), so one is a row of an array that is scanned.
 #[derive(Clone, Debug, Default)]
-pub struct Associations {
-    /// Most logical blocks of one log block.
-    bound: usize,
-    /// `bound` logical blocks for each log block, those in use first.
-    blocks: Vec<u32>,
+pub struct AssociationLists {
+    /// Most logical blocks in the list of one log block.
+    room: usize,
+    /// `room` logical blocks for each log block, those in use first.
+    logical: Vec<u32>,
     /// Valid pages of each of them.
-    valid: Vec<u32>,
+    pages: Vec<u16>,
     degree: Vec<u32>,
+}
+
+impl AssociationLists {
+    /// Memory in bytes.
+    pub fn ram_bytes(log_blocks: u64, room: u64) -> u64 {
+        log_blocks * (4 + 6 * room)
+    }
+
+    /// For `log_blocks` places in the log table, with room for `room` logical blocks each.
+    pub fn new(log_blocks: u32, room: u32) -> Self {
+        let (logs, room) = (log_blocks as usize, room as usize);
+        Self {
+            room,
+            logical: vec![0; logs * room],
+            pages: vec![0; logs * room],
+            degree: vec![0; logs],
+        }
+    }
+
+    /// Logical blocks in the list of `log`.
+    #[inline(always)]
+    pub fn degree(&self, log: Log) -> u32 {
+        self.degree[log.index()]
+    }
+
+    /// The logical blocks in the list of `log`, and their valid pages, in no particular order.
+    pub fn of(&self, log: Log) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.row(log)
+            .map(|i| (self.logical[i], u32::from(self.pages[i])))
+    }
+
+    /// Whether `l` is in the list of `log`.
+    #[inline]
+    pub fn contains(&self, log: Log, l: u32) -> bool {
+        self.find(log, l).is_some()
+    }
+
+    /// A page of logical block `l` has become valid in `log`. Returns whether the list had room for it.
+    #[inline]
+    pub fn gained(&mut self, log: Log, l: u32) -> bool {
+        if let Some(at) = self.find(log, l) {
+            self.pages[at] += 1;
+            return true;
+        }
+        let at = self.row(log).end;
+        if at == (log.index() + 1) * self.room {
+            return false;
+        }
+        self.degree[log.index()] += 1;
+        self.logical[at] = l;
+        self.pages[at] = 1;
+        true
+    }
+
+    /// A page of logical block `l` is no longer valid in `log`. Returns the pages that are left, or nothing if
+    /// the list never had room for `l`.
+    #[inline]
+    pub fn lost(&mut self, log: Log, l: u32) -> Option<u32> {
+        let at = self.find(log, l)?;
+        self.pages[at] -= 1;
+        let left = self.pages[at];
+        if left == 0 {
+            let last = self.row(log).end - 1;
+            self.degree[log.index()] -= 1;
+            self.logical[at] = self.logical[last];
+            self.pages[at] = self.pages[last];
+        }
+        Some(left.into())
+    }
+
+    /// Empties the list of `log`.
+    #[inline(always)]
+    pub fn clear(&mut self, log: Log) {
+        self.degree[log.index()] = 0;
+    }
+
+    #[inline(always)]
+    fn row(&self, log: Log) -> Range<usize> {
+        let first = log.index() * self.room;
+        first..first + self.degree(log) as usize
+    }
+
+    /// Index of `l` in the list of `log`. The newest are at the end and are asked for most.
+    #[inline]
+    fn find(&self, log: Log, l: u32) -> Option<usize> {
+        let row = self.row(log);
+        let list = &self.logical[row.clone()];
+        list.iter()
+            .rposition(|&one| one == l)
+            .map(|i| row.start + i)
+    }
+}
+
+/// The lists of a scheme that never lets one overflow, with note of the log blocks that changed.
+#[derive(Clone, Debug, Default)]
+pub struct Associations {
+    lists: AssociationLists,
     /// Log blocks touched since the last [`Associations::next_touched`] said `None`, each once.
     touched: Vec<Log>,
     is_touched: Vec<bool>,
@@ -23,39 +122,33 @@ pub struct Associations {
 impl Associations {
     /// Memory in bytes.
     pub fn ram_bytes(log_blocks: u32, bound: u32) -> u64 {
-        u64::from(log_blocks) * (8 * u64::from(bound) + 9)
+        AssociationLists::ram_bytes(log_blocks.into(), bound.into()) + 5 * u64::from(log_blocks)
     }
 
     /// For `log_blocks` places in the log table, each with at most `bound` logical blocks.
     pub fn new(log_blocks: u32, bound: u32) -> Self {
-        let (logs, bound) = (log_blocks as usize, bound as usize);
         Self {
-            bound,
-            blocks: vec![0; logs * bound],
-            valid: vec![0; logs * bound],
-            degree: vec![0; logs],
-            touched: Vec::with_capacity(logs),
-            is_touched: vec![false; logs],
+            lists: AssociationLists::new(log_blocks, bound),
+            touched: Vec::with_capacity(log_blocks as usize),
+            is_touched: vec![false; log_blocks as usize],
         }
     }
 
     /// Distinct logical blocks with a valid page in `log`.
     #[inline(always)]
     pub fn degree(&self, log: Log) -> u32 {
-        self.degree[log.index()]
+        self.lists.degree(log)
     }
 
     /// The logical blocks with a valid page in `log`, and how many pages, in no particular order.
     pub fn of(&self, log: Log) -> impl Iterator<Item = (u32, u32)> + '_ {
-        let first = log.index() * self.bound;
-        let row = first..first + self.degree[log.index()] as usize;
-        row.map(|i| (self.blocks[i], self.valid[i]))
+        self.lists.of(log)
     }
 
     /// Whether `l` has a valid page in `log`.
     #[inline]
     pub fn is_associated(&self, log: Log, l: u32) -> bool {
-        self.find(log, l).is_some()
+        self.lists.contains(log, l)
     }
 
     /// A log block that changed since it was last named here.
@@ -73,52 +166,30 @@ impl Associations {
             self.touched.push(log);
         }
     }
-
-    #[inline]
-    fn find(&self, log: Log, l: u32) -> Option<usize> {
-        let first = log.index() * self.bound;
-        let row = &self.blocks[first..first + self.degree[log.index()] as usize];
-        row.iter().position(|&block| block == l).map(|i| first + i)
-    }
 }
 
 impl Watch for Associations {
     #[inline]
     fn gained(&mut self, log: Log, l: u32) {
         self.touch(log);
-        if let Some(at) = self.find(log, l) {
-            self.valid[at] += 1;
-            return;
-        }
-        let degree = &mut self.degree[log.index()];
+        let found_room = self.lists.gained(log, l);
         assert!(
-            (*degree as usize) < self.bound,
+            found_room,
             "more logical blocks in a log block than its bound"
         );
-        let at = log.index() * self.bound + *degree as usize;
-        *degree += 1;
-        self.blocks[at] = l;
-        self.valid[at] = 1;
     }
 
     #[inline]
     fn lost(&mut self, log: Log, l: u32, _why: Loss) {
         self.touch(log);
-        let at = self.find(log, l).expect("a valid page was counted");
-        self.valid[at] -= 1;
-        if self.valid[at] == 0 {
-            let degree = &mut self.degree[log.index()];
-            *degree -= 1;
-            let last = log.index() * self.bound + *degree as usize;
-            self.blocks[at] = self.blocks[last];
-            self.valid[at] = self.valid[last];
-        }
+        let left = self.lists.lost(log, l);
+        assert!(left.is_some(), "a valid page was counted");
     }
 
     #[inline]
     fn released(&mut self, log: Log) {
         // A log block that became a data block takes its valid pages with it.
-        self.degree[log.index()] = 0;
+        self.lists.clear(log);
         self.touch(log);
     }
 }

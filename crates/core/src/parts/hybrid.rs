@@ -11,6 +11,7 @@
 //! makes a read one load.
 
 use crate::address::{Lpn, Pbn, Ppn};
+use crate::corner::{large_table, prefetch};
 use crate::flash::{Cause, Flash, Oob, Role, Slot};
 use crate::ftl::{Refusal, Start};
 use crate::geometry::{Geometry, ProgramOrder, Space};
@@ -218,7 +219,7 @@ impl<W: Watch> Hybrid<W> {
             watch,
             lists: Lists::new(slots as usize, plan.lists),
             merges: Merges::default(),
-            newest: vec![Ppn::NONE; space.logical_pages() as usize],
+            newest: large_table(Ppn::NONE, space.logical_pages() as usize),
             data: vec![Pbn::NONE; logical_blocks as usize],
             log_of: vec![Log::NONE; space.blocks() as usize],
             logs: vec![BLANK; slots as usize],
@@ -296,6 +297,12 @@ impl<W: Watch> Hybrid<W> {
     #[inline(always)]
     pub fn split(&self, lpn: Lpn) -> (u32, u32) {
         self.space.geometry.by_pages().div_rem(lpn.0)
+    }
+
+    /// The entry of a page will be wanted soon.
+    #[inline(always)]
+    pub fn prefetch(&self, lpn: Lpn) {
+        prefetch(&self.newest, lpn.index());
     }
 
     /// Where the newest version of a page lies, or `NONE` if the page is not live.

@@ -52,22 +52,37 @@ impl Lists {
     /// Appends a thing that is in no list.
     #[inline]
     pub fn push_back(&mut self, list: usize, thing: u32) {
+        self.link(list, thing, self.heads[list].last, NONE);
+    }
+
+    /// Puts a thing that is in no list before all others of one.
+    #[inline]
+    pub fn push_front(&mut self, list: usize, thing: u32) {
+        self.link(list, thing, NONE, self.heads[list].first);
+    }
+
+    /// Puts a thing that is in no list between two neighbours of one, or `NONE` at its end.
+    #[inline(always)]
+    fn link(&mut self, list: usize, thing: u32, prev: u32, next: u32) {
         debug_assert_eq!(
             self.links[thing as usize].list, NONE,
             "{thing} is in a list already"
         );
         let head = &mut self.heads[list];
-        let last = head.last;
-        head.last = thing;
         head.len += 1;
-        if last == NONE {
+        if prev == NONE {
             head.first = thing;
         } else {
-            self.links[last as usize].next = thing;
+            self.links[prev as usize].next = thing;
+        }
+        if next == NONE {
+            head.last = thing;
+        } else {
+            self.links[next as usize].prev = thing;
         }
         self.links[thing as usize] = Link {
-            prev: last,
-            next: NONE,
+            prev,
+            next,
             list: list as u32,
         };
     }
@@ -183,6 +198,10 @@ mod tests {
             model.iter_mut().for_each(|l| l.retain(|&t| t != thing));
             if rng.below(3) == 0 {
                 lists.remove(thing);
+                if rng.below(2) == 0 {
+                    lists.push_front(list, thing);
+                    model[list].insert(0, thing);
+                }
             } else {
                 lists.move_to_back(list, thing);
                 model[list].push(thing);

@@ -2,12 +2,16 @@
 //! nothing else; `hat` adds its own account of where the map lies.
 
 use crate::address::{Lpn, Pbn, Ppn};
+use crate::corner::{large_table, prefetch};
 use crate::flash::{Cause, Flash, Oob, Role, Slot};
 use crate::ftl::{Refusal, Start};
 use crate::geometry::{Geometry, Space};
 use crate::parts::pool::Pool;
 use crate::parts::victims::{GcPolicy, Victims};
 use crate::{choice, options};
+
+/// How far ahead of a collection map entries are asked for: about the time of a memory access.
+const PREFETCH_PAGES: usize = 16;
 
 choice! {
     /// Whether moved pages share the host's append point.
@@ -49,6 +53,9 @@ options! {
 
 /// What a scheme hears of collections, and where it has a say in them.
 pub trait Moves<F: Flash> {
+    /// Whether [`Moves::moved`] does anything. If not, the pages of a victim move in one run.
+    const HEARS_OF_EACH: bool = true;
+
     /// `lpn` has been programmed at its new place; `done` is when.
     fn moved(&mut self, flash: &mut F, lpn: Lpn, to: Ppn, done: F::Token) {
         let _ = (flash, lpn, to, done);
@@ -83,7 +90,9 @@ pub trait Moves<F: Flash> {
     }
 }
 
-impl<F: Flash> Moves<F> for () {}
+impl<F: Flash> Moves<F> for () {
+    const HEARS_OF_EACH: bool = false;
+}
 
 /// An append point: the next page to program, and the end of its block. Full or missing when equal.
 #[derive(Clone, Copy, Debug)]
@@ -115,7 +124,7 @@ struct Die {
     pool: Pool,
     host: Append,
     gc: Append,
-    /// Valid pages, for round-robin placement.
+    /// Valid pages; kept up for round-robin placement only.
     valid: u32,
 }
 
@@ -127,8 +136,12 @@ pub struct PageStore {
     map: Vec<Ppn>,
     /// Page programmed at each physical page; valid only while the map agrees.
     page_at: Vec<Lpn>,
+    /// Scratch of a run of copies.
+    run: Vec<Ppn>,
     victims: Victims,
     dies: Vec<Die>,
+    /// Pages that collections have moved.
+    moved: u64,
     /// Programs so far.
     clock: u64,
     next_die: u32,
@@ -202,14 +215,16 @@ impl PageStore {
         });
         let victims = Victims::new(geometry, options.gc_policy, options.gc_d, options.gc_seed);
         let mut store = Self {
-            map: vec![Ppn::NONE; geometry.logical_pages as usize],
-            page_at: vec![Lpn::NONE; geometry.pages() as usize],
+            map: large_table(Ppn::NONE, geometry.logical_pages as usize),
+            page_at: large_table(Lpn::NONE, geometry.pages() as usize),
+            run: Vec::with_capacity(geometry.pages_per_block as usize),
             victims: if map_blocks > 0 {
                 victims.with_second_role()
             } else {
                 victims
             },
             dies: dies.collect(),
+            moved: 0,
             clock: 0,
             next_die: 0,
             reserved: options.gc_low + 1 + map_blocks,
@@ -245,10 +260,26 @@ impl PageStore {
         self.clock = u64::from(self.geometry.logical_pages);
     }
 
+    /// The map entry of a page will be wanted soon.
+    #[inline(always)]
+    pub fn prefetch(&self, lpn: Lpn) {
+        prefetch(&self.map, lpn.index());
+    }
+
     /// Where a page lies, or `NONE`.
     #[inline(always)]
     pub fn place(&self, lpn: Lpn) -> Ppn {
         self.map[lpn.index()]
+    }
+
+    /// Pages that collections have moved since the start or the last [`PageStore::reset_moved`].
+    pub fn moved(&self) -> u64 {
+        self.moved
+    }
+
+    /// Counts moved pages from 0 again.
+    pub fn reset_moved(&mut self) {
+        self.moved = 0;
     }
 
     /// The shape of the device.
@@ -313,7 +344,9 @@ impl PageStore {
         if full {
             self.victims.filled(block);
         }
-        self.dies[die as usize].valid += 1;
+        if self.options.placement == Placement::RoundRobin {
+            self.dies[die as usize].valid += 1;
+        }
         self.page_at[to.index()] = lpn;
         let old = std::mem::replace(&mut self.map[lpn.index()], to);
         if old.is_some() {
@@ -325,12 +358,11 @@ impl PageStore {
     fn invalidate(&mut self, old: Ppn) {
         let block = self.geometry.block_of(old);
         self.victims.lost(block, self.clock);
-        let die = if self.dies.len() == 1 {
-            0
-        } else {
-            self.geometry.die_of(block)
-        };
-        self.dies[die as usize].valid -= 1;
+        // Only round robin asks how full a die is.
+        if self.options.placement == Placement::RoundRobin {
+            let die = self.geometry.die_of(block);
+            self.dies[die as usize].valid -= 1;
+        }
     }
 
     fn die_for(&mut self, lpn: Lpn) -> u32 {
@@ -381,26 +413,31 @@ impl PageStore {
     }
 
     /// Collects one block of a die: valid pages move to the append point, the block is erased.
-    fn collect<F: Flash>(
+    fn collect<F: Flash, M: Moves<F>>(
         &mut self,
         flash: &mut F,
         die: u32,
-        moves: &mut impl Moves<F>,
+        moves: &mut M,
     ) -> Result<(), F::Error> {
         let victim = moves.choose(self, die);
         if self.has_map_blocks && self.victims.is_second(victim) {
             return moves.collect_map(flash, self, victim);
         }
-        let first = self.geometry.first_page(victim).0;
-        let mut left = self.victims.valid(victim);
-        let mut from = first;
+        let valid = self.victims.valid(victim);
+        self.victims.collecting(victim);
+        let mut from = self.geometry.first_page(victim).0;
+        let mut left = valid;
         while left > 0 {
-            let lpn = self.page_at[from as usize];
-            if self.map[lpn.index()] == Ppn(from) {
-                self.move_page(flash, die, lpn, Ppn(from), moves)?;
-                left -= 1;
+            if M::HEARS_OF_EACH {
+                let lpn = self.page_at[from as usize];
+                if self.map[lpn.index()] == Ppn(from) {
+                    self.move_page(flash, die, lpn, Ppn(from), moves)?;
+                    left -= 1;
+                }
+                from += 1;
+                continue;
             }
-            from += 1;
+            left -= self.move_run(flash, die, &mut from, left)?;
         }
         moves.before_erase(flash, self)?;
         flash.erase(victim, Cause::Gc, F::Token::default())?;
@@ -413,6 +450,56 @@ impl PageStore {
         self.victims
             .choose(die, self.clock)
             .expect("the reserve leaves a block with an invalid page")
+    }
+
+    /// Moves valid pages from `from` on, at most `most` and as many as the append point has room for, in one
+    /// run of copies. Returns how many.
+    fn move_run<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        die: u32,
+        from: &mut u32,
+        most: u32,
+    ) -> Result<u32, F::Error> {
+        let shared = self.options.streams == Streams::Shared;
+        let here = &self.dies[die as usize];
+        let mut point = if shared { here.host } else { here.gc };
+        if !point.has_room() {
+            point = self.open(die);
+        }
+        let to = point.next;
+        let most = most.min(point.end - to) as usize;
+        self.run.clear();
+        let (map, page_at) = (&mut self.map[..], &mut self.page_at[..]);
+        while self.run.len() < most {
+            // The map entries of a block's pages lie anywhere: ask for them ahead of time.
+            if let Some(ahead) = page_at.get(*from as usize + PREFETCH_PAGES) {
+                prefetch(map, ahead.index());
+            }
+            let lpn = page_at[*from as usize];
+            let entry = &mut map[lpn.index()];
+            if *entry == Ppn(*from) {
+                let at = to + self.run.len() as u32;
+                *entry = Ppn(at);
+                page_at[at as usize] = lpn;
+                self.run.push(Ppn(*from));
+            }
+            *from += 1;
+        }
+        let moved = self.run.len() as u32;
+        self.moved += u64::from(moved);
+        let oob_of = |i: usize| Oob::new(page_at[to as usize + i], Role::Data);
+        flash.copy_run(&self.run, Ppn(to), oob_of, Cause::Gc, F::Token::default())?;
+        point.next += moved;
+        let block = self.geometry.block_of(Ppn(to));
+        self.clock += u64::from(moved);
+        self.victims.gained_many(block, moved, self.clock);
+        if !point.has_room() {
+            self.victims.filled(block);
+        }
+        let here = &mut self.dies[die as usize];
+        *(if shared { &mut here.host } else { &mut here.gc }) = point;
+        Ok(moved)
     }
 
     #[inline]
@@ -448,6 +535,7 @@ impl PageStore {
             F::Token::default(),
         )?;
         self.now_at(lpn, to, die, full);
+        self.moved += 1;
         moves.moved(flash, lpn, to, done);
         Ok(())
     }
@@ -486,7 +574,7 @@ impl PageStore {
             let sum: u32 = valid[first..first + self.geometry.blocks_per_die as usize]
                 .iter()
                 .sum();
-            if sum != die.valid {
+            if sum != die.valid && self.options.placement == Placement::RoundRobin {
                 return Err(format!("die {i} counts {} valid pages of {sum}", die.valid));
             }
             if !die.pool.iter().all(|b| flash.written(b) == 0) {

@@ -1,27 +1,32 @@
 //! The largest of many keys that change one at a time: a tree of winners. A change costs at most
 //! `log2 n` comparisons, and stops where a winner stays the same; nothing is allocated after the start.
 
-/// One key for each of the things `0 .. things`; 0 stands for "not a candidate".
+/// One key for each of the things `0 .. things`; the default key, 0, stands for "not a candidate".
 #[derive(Clone, Debug)]
-pub struct Tournament {
+pub struct Tournament<K = u64> {
     /// Node `i` holds the larger key of nodes `2 i` and `2 i + 1`; the leaves come last.
-    keys: Vec<u64>,
+    keys: Vec<K>,
     leaves: usize,
 }
 
-impl Tournament {
+impl<K: Copy + Ord + Default> Tournament<K> {
+    /// Memory in bytes for so many things.
+    pub fn ram_bytes(things: u64) -> u64 {
+        2 * things.next_power_of_two() * size_of::<K>() as u64
+    }
+
     /// No candidates yet.
     pub fn new(things: usize) -> Self {
         let leaves = things.next_power_of_two();
         Self {
-            keys: vec![0; 2 * leaves],
+            keys: vec![K::default(); 2 * leaves],
             leaves,
         }
     }
 
     /// Gives a thing another key.
     #[inline]
-    pub fn set(&mut self, thing: u32, key: u64) {
+    pub fn set(&mut self, thing: u32, key: K) {
         let mut node = self.leaves + thing as usize;
         self.keys[node] = key;
         while node > 1 {
@@ -37,7 +42,7 @@ impl Tournament {
     /// The thing with the largest key, if there is a candidate; of equal keys the lowest thing.
     pub fn first(&self) -> Option<u32> {
         let key = self.keys[1];
-        if key == 0 {
+        if key == K::default() {
             return None;
         }
         let mut node = 1;

@@ -7,6 +7,7 @@
 use crate::address::Pbn;
 use crate::choice;
 use crate::geometry::Geometry;
+use crate::parts::buckets::Buckets;
 use crate::parts::lists::Lists;
 use crate::rng::SplitMix64;
 
@@ -36,6 +37,8 @@ enum State {
 struct Block {
     valid: u32,
     alloc_no: u32,
+    /// Its die, so that nobody divides for it.
+    die: u32,
     state: State,
 }
 
@@ -48,11 +51,10 @@ pub struct Victims {
     blocks: Vec<Block>,
     /// Clock of the last program into a block or invalidation in it (cost-benefit only).
     stamps: Vec<u64>,
-    /// Greedy: buckets of candidates, `die * pages + valid`. Otherwise: one list a die, in order of
-    /// allocation.
+    /// Greedy only: candidates by die and valid pages.
+    buckets: Buckets,
+    /// Otherwise: one list a die, in order of allocation.
     lists: Lists,
-    /// Greedy: no bucket of the die below this one holds a block.
-    emptiest: Vec<u32>,
     next_alloc: Vec<u32>,
     /// Blocks of a second role (mapping pages), a list a die in order of allocation; without lists in
     /// schemes that have no such blocks.
@@ -67,10 +69,12 @@ impl Victims {
     pub fn new(geometry: &Geometry, policy: GcPolicy, draws: u64, seed: u64) -> Self {
         let (dies, blocks) = (geometry.dies as usize, geometry.blocks() as usize);
         let pages = geometry.pages_per_block;
-        let lists = if policy == GcPolicy::Greedy {
-            dies * pages as usize
-        } else {
-            dies
+        let (buckets, lists) = match policy {
+            GcPolicy::Greedy => (
+                Buckets::new(geometry.blocks(), geometry.dies, pages),
+                Lists::new(0, 0),
+            ),
+            _ => (Buckets::new(0, 0, 0), Lists::new(blocks, dies)),
         };
         Self {
             policy,
@@ -78,21 +82,21 @@ impl Victims {
             random: (0..dies as u64)
                 .map(|die| SplitMix64::new(seed.wrapping_add(die)))
                 .collect(),
-            blocks: vec![
-                Block {
+            blocks: (0..geometry.blocks())
+                .map(|block| Block {
                     valid: 0,
                     alloc_no: 0,
-                    state: State::Open
-                };
-                blocks
-            ],
+                    die: geometry.die_of(Pbn(block)),
+                    state: State::Open,
+                })
+                .collect(),
             stamps: if policy == GcPolicy::CostBenefit {
                 vec![0; blocks]
             } else {
                 Vec::new()
             },
-            lists: Lists::new(blocks, lists),
-            emptiest: vec![pages; dies],
+            buckets,
+            lists,
             next_alloc: vec![0; dies],
             second: Lists::new(0, 0),
             pages_per_block: pages,
@@ -157,6 +161,7 @@ impl Victims {
         self.blocks[block.index()] = Block {
             valid: 0,
             alloc_no,
+            die: die as u32,
             state: State::Open,
         };
         if self.policy != GcPolicy::Greedy {
@@ -173,6 +178,23 @@ impl Victims {
         }
     }
 
+    /// Several pages of a block have become valid, the last at that clock.
+    #[inline]
+    pub fn gained_many(&mut self, block: Pbn, pages: u32, clock: u64) {
+        self.blocks[block.index()].valid += pages;
+        if self.policy == GcPolicy::CostBenefit {
+            self.stamps[block.index()] = clock;
+        }
+    }
+
+    /// A block is being collected: no candidate any more, and nobody needs to hear of each page that leaves it.
+    pub fn collecting(&mut self, block: Pbn) {
+        self.blocks[block.index()].state = State::Open;
+        if self.policy == GcPolicy::Greedy {
+            self.buckets.remove(block.0);
+        }
+    }
+
     /// A page of a block has become invalid at that clock.
     #[inline(always)]
     pub fn lost(&mut self, block: Pbn, clock: u64) {
@@ -180,7 +202,7 @@ impl Victims {
         entry.valid -= 1;
         let (valid, full) = (entry.valid, entry.state == State::Full);
         match self.policy {
-            GcPolicy::Greedy if full => self.to_bucket(block, valid),
+            GcPolicy::Greedy if full => self.file(block, valid),
             GcPolicy::CostBenefit => self.stamps[block.index()] = clock,
             _ => {}
         }
@@ -192,27 +214,25 @@ impl Victims {
         entry.state = State::Full;
         let valid = entry.valid;
         if self.policy == GcPolicy::Greedy && valid < self.pages_per_block {
-            self.to_bucket(block, valid);
+            self.file(block, valid);
         }
     }
 
     #[inline]
-    fn to_bucket(&mut self, block: Pbn, valid: u32) {
-        let die = self.geometry.die_of(block);
-        self.lists
-            .move_to_back((die * self.pages_per_block + valid) as usize, block.0);
-        let emptiest = &mut self.emptiest[die as usize];
-        *emptiest = (*emptiest).min(valid);
+    fn file(&mut self, block: Pbn, valid: u32) {
+        let die = self.blocks[block.index()].die;
+        self.buckets.file(die, valid, block.0);
     }
 
     /// A block has been erased.
     pub fn erased(&mut self, block: Pbn) {
-        self.blocks[block.index()] = Block {
-            valid: 0,
-            alloc_no: 0,
-            state: State::Open,
-        };
-        self.lists.remove(block.0);
+        let entry = &mut self.blocks[block.index()];
+        (entry.valid, entry.state) = (0, State::Open);
+        if self.policy == GcPolicy::Greedy {
+            self.buckets.remove(block.0);
+        } else {
+            self.lists.remove(block.0);
+        }
         if self.second.has_things() {
             self.second.remove(block.0);
         }
@@ -230,18 +250,8 @@ impl Victims {
     }
 
     fn greedy(&mut self, die: u32) -> Option<u32> {
-        let first = die * self.pages_per_block;
-        let mut valid = self.emptiest[die as usize];
-        while valid < self.pages_per_block && self.lists.is_empty((first + valid) as usize) {
-            valid += 1;
-        }
-        self.emptiest[die as usize] = valid;
-        if valid == self.pages_per_block {
-            return None;
-        }
-        self.lists
-            .iter((first + valid) as usize)
-            .min_by_key(|&b| self.blocks[b as usize].alloc_no)
+        let blocks = &self.blocks;
+        self.buckets.first(die, |b| blocks[b as usize].alloc_no)
     }
 
     /// Candidates of a die in the order of their allocation (not kept for greedy).

@@ -193,18 +193,25 @@ impl Clock for Closed {
 
     #[inline]
     fn end_request(&mut self) {
+        if let Some(completion) = self.end_request_known() {
+            self.ready.push(Reverse(completion));
+        }
+    }
+
+    #[inline]
+    fn end_request_known(&mut self) -> Option<Completion> {
         debug_assert!(self.open.is_some(), "no request is open");
-        let Some(open) = self.open.take() else { return };
+        let open = self.open.take()?;
         let first_start_ns = match open.first_start_ns {
             u64::MAX => open.issue_ns,
             start_ns => start_ns,
         };
         self.latest_ns = self.latest_ns.max(Some(open.end_ns));
-        self.ready.push(Reverse(Completion {
+        Some(Completion {
             end_ns: open.end_ns,
             request: open.request,
             first_start_ns,
-        }));
+        })
     }
 
     fn drain(&mut self, out: &mut Vec<Completion>) {

@@ -120,6 +120,13 @@ pub trait Clock: Sized {
     /// Closes the open request.
     fn end_request(&mut self);
 
+    /// Closes the open request and hands out its completion at once, if the clock knows it for good
+    /// ([`EXACT_AT_ISSUE`](Self::EXACT_AT_ISSUE)); if not, it is handed out like any other.
+    fn end_request_known(&mut self) -> Option<Completion> {
+        self.end_request();
+        None
+    }
+
     /// Appends the completions that are settled and not yet handed out, each
     /// request once, in no order to rely on (the same in every run).
     /// [`Events`] hands out what is complete at the time granted so far (`at`

@@ -44,7 +44,7 @@ pub struct WriteSummary {
 }
 
 /// A compressing stream that has an end.
-enum Sink {
+pub(crate) enum Sink {
     Plain(BufWriter<File>),
     Gzip(flate2::write::GzEncoder<BufWriter<File>>),
     Xz(liblzma::write::XzEncoder<BufWriter<File>>),
@@ -53,7 +53,7 @@ enum Sink {
 }
 
 impl Sink {
-    fn new(file: File, compression: Compression) -> io::Result<Sink> {
+    pub(crate) fn new(file: File, compression: Compression) -> io::Result<Sink> {
         let out = BufWriter::with_capacity(128 * 1024, file);
         Ok(match compression {
             Compression::None => Sink::Plain(out),
@@ -74,7 +74,7 @@ impl Sink {
         })
     }
 
-    fn finish(self) -> io::Result<()> {
+    pub(crate) fn finish(self) -> io::Result<()> {
         let out = match self {
             Sink::Plain(out) => out,
             Sink::Gzip(encoder) => encoder.finish()?,
@@ -190,17 +190,8 @@ impl Writer {
                     .hint("leave the compression out; Parquet compresses its columns itself"),
             );
         }
-        let folder = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
         let making = |e: &io::Error| TraceError::io(&name, "cannot make the file", e);
-        let (file, temporary) = tempfile::Builder::new()
-            .prefix(".floatgate-")
-            .suffix(".tmp")
-            .tempfile_in(folder)
-            .map_err(|e| making(&e))?
-            .into_parts();
+        let (file, temporary) = new_file(path).map_err(|e| making(&e))?;
         let mut line = Vec::with_capacity(128);
         let body = match format {
             #[cfg(feature = "parquet")]
@@ -281,11 +272,29 @@ impl Writer {
             #[cfg(feature = "parquet")]
             Body::Parquet(writer) => writer.finish().map_err(|e| failed(&e))?,
         }
-        make_readable(&temporary).map_err(|e| failed(&e))?;
-        temporary.persist(&path).map_err(|e| failed(&e.error))?;
-        summary.file_bytes = std::fs::metadata(&path).map_or(0, |m| m.len());
+        summary.file_bytes = give_name(temporary, &path).map_err(|e| failed(&e))?;
         Ok(summary)
     }
+}
+
+/// A temporary file in the folder of `path`.
+pub(crate) fn new_file(path: &Path) -> io::Result<(File, tempfile::TempPath)> {
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let file = tempfile::Builder::new()
+        .prefix(".floatgate-")
+        .suffix(".tmp")
+        .tempfile_in(folder)?;
+    Ok(file.into_parts())
+}
+
+/// Gives a temporary file its name; its length.
+pub(crate) fn give_name(temporary: tempfile::TempPath, path: &Path) -> io::Result<u64> {
+    make_readable(&temporary)?;
+    temporary.persist(path).map_err(|e| e.error)?;
+    Ok(std::fs::metadata(path).map_or(0, |m| m.len()))
 }
 
 /// Temporary files are private; a trace gets the rights of an ordinary new file.

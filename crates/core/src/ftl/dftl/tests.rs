@@ -16,12 +16,6 @@ fn case() -> Case {
         .with("cmt_entries", 2)
 }
 
-fn bench(case: &Case) -> Bench<Dftl> {
-    let mut bench = Bench::new(case).unwrap();
-    bench.audit_each = true;
-    bench
-}
-
 /// Cached pages, used last first; `true`: newer than flash.
 fn cmt(bench: &Bench<Dftl>) -> Vec<(u32, bool)> {
     let entries = bench.ftl.map.cache.iter();
@@ -68,7 +62,7 @@ fn worked_example() {
         ([13, 4, 29, 11, 3, 2], &[(14, true), (13, true)]),
         ([14, 4, 31, 12, 3, 2], &[(0, true), (14, false)]),
     ];
-    let mut bench = bench(&case());
+    let mut bench = Bench::<Dftl>::audited(&case());
     let map = &bench.ftl.map.pages;
     assert_eq!(
         (
@@ -99,7 +93,7 @@ fn worked_example() {
 
 #[test]
 fn the_erased_blocks_of_the_worked_example() {
-    let mut bench = bench(&case());
+    let mut bench = Bench::<Dftl>::audited(&case());
     bench.play(&EXAMPLE[..12].join(","));
     let erased: Vec<u32> = bench.ftl.store.erased_list(0).map(|b| b.0).collect();
     assert_eq!(erased, [9, 10, 11, 12]);
@@ -116,7 +110,7 @@ fn integrity_modes_on_the_worked_example() {
         ("REQ", [33, 14, 2]),
         ("TIMEOUT", [32, 13, 2]),
     ] {
-        let mut bench = bench(&case().with("integrity", mode));
+        let mut bench = Bench::<Dftl>::audited(&case().with("integrity", mode));
         for (i, request) in EXAMPLE.iter().enumerate() {
             bench.play(&format!("{request} {}", i as u64 * 10_000_000_000));
             check_laws(&bench);
@@ -132,7 +126,7 @@ fn integrity_modes_on_the_worked_example() {
 
 #[test]
 fn page_mode_writes_a_translation_page_for_every_page() {
-    let mut bench = bench(&case().with("integrity", "PAGE"));
+    let mut bench = Bench::<Dftl>::audited(&case().with("integrity", "PAGE"));
     bench.play("W 0 4, W 8 2, T 8 1, T 8 1");
     assert_eq!(
         bench.extra("map_writebacks_flush"),
@@ -143,7 +137,8 @@ fn page_mode_writes_a_translation_page_for_every_page() {
 
 #[test]
 fn request_mode_writes_each_translation_page_once() {
-    let mut bench = bench(&case().with("integrity", "REQ").with("cmt_entries", 16));
+    let mut bench =
+        Bench::<Dftl>::audited(&case().with("integrity", "REQ").with("cmt_entries", 16));
     bench.play("W 0 4, W 6 4, R 0 16, T 0 2");
     assert_eq!(bench.extra("map_writebacks_flush"), 1 + 2 + 1);
 }
@@ -154,7 +149,7 @@ fn the_timer_flushes_before_the_request_and_then_waits_for_the_next_period() {
         .with("integrity", "TIMEOUT")
         .with("flush_ns", 100)
         .with("cmt_entries", 9);
-    let mut bench = bench(&options);
+    let mut bench = Bench::<Dftl>::audited(&options);
     bench.play("W 0 1 0, W 4 1 99");
     assert_eq!(bench.extra("map_writebacks_flush"), 0);
     bench.play("W 8 1 350");
@@ -181,8 +176,8 @@ fn the_timer_flushes_before_the_request_and_then_waits_for_the_next_period() {
 
 #[test]
 fn fetch_by_request_reads_a_translation_page_once_a_request() {
-    let mut one = bench(&case().with("cmt_entries", 8));
-    let mut whole = bench(&case().with("cmt_entries", 8).with("fetch", "request"));
+    let mut one = Bench::<Dftl>::audited(&case().with("cmt_entries", 8));
+    let mut whole = Bench::<Dftl>::audited(&case().with("cmt_entries", 8).with("fetch", "request"));
     for bench in [&mut one, &mut whole] {
         bench.play("R 0 6");
     }
@@ -198,8 +193,8 @@ fn fetch_by_request_reads_a_translation_page_once_a_request() {
 
 #[test]
 fn without_batch_one_entry_goes_at_a_time() {
-    let mut alone = bench(&case().with("batch", "off"));
-    let mut batch = bench(&case());
+    let mut alone = Bench::<Dftl>::audited(&case().with("batch", "off"));
+    let mut batch = Bench::<Dftl>::audited(&case());
     for bench in [&mut alone, &mut batch] {
         bench.play("W 0 2, R 8 2");
     }
@@ -214,7 +209,7 @@ fn without_batch_one_entry_goes_at_a_time() {
 
 #[test]
 fn an_empty_device_has_no_translation_pages_to_read() {
-    let mut bench = bench(&Case {
+    let mut bench = Bench::<Dftl>::audited(&Case {
         start: Start::Empty,
         ..case()
     });
@@ -267,7 +262,7 @@ fn memory_figures() {
 
 #[test]
 fn refusals() {
-    let refused = |case: Case| Bench::<Dftl>::new(&case).unwrap_err().key.unwrap();
+    let refused = |case: Case| Bench::<Dftl>::refused_key(&case);
     assert_eq!(refused(case().with("cmt_entries", 0)), "cmt_entries");
     assert_eq!(
         refused(Case::small(1, 13, 4, 4).with("cmt_bytes", 7)),
@@ -362,7 +357,7 @@ fn random_devices_and_options() {
 
 /// Single-page writes over all pages and over few: collections of both kinds under pressure.
 fn stress(case: &Case) {
-    let mut bench = bench(case);
+    let mut bench = Bench::<Dftl>::audited(case);
     bench.audit_each = case.seed.is_multiple_of(4);
     let mut rng = SplitMix64::new(case.seed);
     for i in 0..600_u64 {

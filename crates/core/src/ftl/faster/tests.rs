@@ -4,7 +4,9 @@ use crate::ftl::fast::Fast;
 use crate::geometry::ProgramOrder;
 use crate::report::Merges;
 use crate::rng::SplitMix64;
-use crate::suite::{Bench, Case, random_request, random_shape, run_checked, with_random_map};
+use crate::suite::{
+    Bench, Case, drawn, random_request, random_shape, run_checked, with_random_map,
+};
 
 /// The small device of the worked example: four logical blocks of four pages, all options at their defaults.
 fn figure_5() -> Case {
@@ -23,16 +25,8 @@ fn plain_fast(case: Case) -> Case {
 fn log_blocks(bench: &Bench<Faster>) -> String {
     let h = &bench.ftl.h;
     let draw = |log: Log| {
-        let pages = (0..h.written(&bench.flash, log)).map(|position| {
-            let page = h.log_page(log, position).0;
-            if h.is_valid_at(log, position) {
-                format!("{page}")
-            } else {
-                format!("({page})")
-            }
-        });
         let kind = ["H", "C", "I"][h.watch.kind(log)];
-        format!("{kind}[{}]", pages.collect::<Vec<_>>().join(","))
+        format!("{kind}{}", drawn(h, &bench.flash, log))
     };
     let lists = [FULL, CHANCE, HOST, ISOLATION].into_iter();
     let logs = lists.flat_map(|list| h.lists.iter(list).map(Log));
@@ -105,8 +99,7 @@ fn worked_example_step_by_step() {
             "C[(1),(3),(6),(2)] H[(1),(3),2,1] H[10,3,9] I[(13),(5),(9)]",
         ),
     ];
-    let mut bench = Bench::<Faster>::new(&figure_5()).unwrap();
-    bench.audit_each = true;
+    let mut bench = Bench::<Faster>::audited(&figure_5());
     let mut done = 0;
     for (step, expected, blocks) in rows {
         for page in &FIGURE_5_WRITES[done..step] {
@@ -161,8 +154,7 @@ fn second_chances_of_the_worked_example_are_won_lost_or_merged() {
 
 #[test]
 fn a_trimmed_second_chance_page_has_won_and_a_trimmed_cold_page_costs_nothing() {
-    let mut bench = Bench::<Faster>::new(&figure_5()).unwrap();
-    bench.audit_each = true;
+    let mut bench = Bench::<Faster>::audited(&figure_5());
     for page in &FIGURE_5_WRITES[..21] {
         bench.play(&format!("W {page} 1"));
     }
@@ -283,8 +275,7 @@ fn memory_of_the_papers_example() {
 
 #[test]
 fn what_does_not_fit_is_refused_with_its_reason() {
-    let refusal = |case: Case| Bench::<Striped<Faster>>::new(&case).unwrap_err();
-    let key = |case: Case| refusal(case).key.unwrap();
+    let key = |case: Case| Bench::<Striped<Faster>>::refused_key(&case);
     let small = || Case::small(1, 9, 4, 4);
     assert_eq!(key(small()), "log_blocks");
     assert_eq!(key(small().with("log_blocks", 1)), "log_blocks");
@@ -299,7 +290,7 @@ fn what_does_not_fit_is_refused_with_its_reason() {
     );
     assert_eq!(key(figure_5().with("map_blocks", 1)), "blocks");
     assert_eq!(key(small().with("log_blocks", u32::MAX - 1)), "blocks");
-    let sum = refusal(small().with("log_blocks", 5)).message;
+    let sum = Bench::<Striped<Faster>>::refusal(&small().with("log_blocks", 5)).message;
     assert!(sum.contains("4 data blocks + 5 log blocks + 1 merge reserve = 10"));
     // One log block is enough where nothing is isolated.
     let one = |case: Case| case.with("log_blocks", 1).with("isolation", false);
@@ -353,8 +344,7 @@ fn spare_areas_tell_kind_and_order_of_log_blocks() {
 #[test]
 fn counters_start_anew_and_the_laws_still_hold() {
     let case = Case::small(2, 20, 4, 8).with("log_blocks", 8);
-    let mut bench = Bench::<Striped<Faster>>::new(&case).unwrap();
-    bench.audit_each = true;
+    let mut bench = Bench::<Striped<Faster>>::audited(&case);
     let mut rng = SplitMix64::new(9);
     for round in 0..20 {
         for _ in 0..100 {

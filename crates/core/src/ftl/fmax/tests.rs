@@ -3,7 +3,9 @@ use crate::Striped;
 use crate::ftl::bast::Bast;
 use crate::geometry::ProgramOrder;
 use crate::rng::SplitMix64;
-use crate::suite::{Bench, Case, random_request, random_shape, run_checked, with_random_map};
+use crate::suite::{
+    Bench, Case, drawn, random_request, random_shape, run_checked, with_random_map,
+};
 
 fn small() -> Case {
     Case::small(1, 7, 4, 4).with("log_blocks", 2)
@@ -13,16 +15,8 @@ fn small() -> Case {
 fn replacement_blocks(bench: &Bench<Fmax>) -> String {
     let h = &bench.ftl.h;
     let draw = |block: Log| {
-        let pages = (0..h.written(&bench.flash, block)).map(|position| {
-            let page = h.log_page(block, position).0;
-            if h.is_valid_at(block, position) {
-                format!("{page}")
-            } else {
-                format!("({page})")
-            }
-        });
-        let pages = pages.collect::<Vec<_>>().join(",");
-        format!("{}:[{pages}]", h.owner(block).unwrap())
+        let owner = h.owner(block).unwrap();
+        format!("{owner}:{}", drawn(h, &bench.flash, block))
     };
     let blocks = h.lists.iter(BLOCKS).map(Log);
     blocks.map(draw).collect::<Vec<_>>().join(" ")
@@ -43,8 +37,7 @@ fn worked_example_step_by_step() {
         ("W 5 1", [6, 3, 4, 2, 1, 8], "1:[(5),5] 2:[9]"),
         ("W 0 4", [10, 3, 8, 4, 2, 10], "2:[9] 0:[0,1,2,3]"),
     ];
-    let mut bench = Bench::<Fmax>::new(&small().with("lookup", "oob")).unwrap();
-    bench.audit_each = true;
+    let mut bench = Bench::<Fmax>::audited(&small().with("lookup", "oob"));
     for (i, (request, expected, blocks)) in rows.into_iter().enumerate() {
         bench.play(request);
         let c = bench.counters();
@@ -95,8 +88,7 @@ fn each_victim_rule_folds_another_block() {
         let case = Case::small(1, 8, 4, 4)
             .with("log_blocks", 3)
             .with("victim", victim);
-        let mut bench = Bench::<Fmax>::new(&case).unwrap();
-        bench.audit_each = true;
+        let mut bench = Bench::<Fmax>::audited(&case);
         bench.play(requests).play("W 13 1");
         assert_eq!(replacement_blocks(&bench), left, "{victim}");
     }
@@ -111,8 +103,7 @@ fn each_victim_rule_folds_another_block() {
 fn an_aligned_block_is_switched_only_if_asked_for() {
     for (switch_merge, expected) in [(false, (0, 0, 2, 8)), (true, (1, 1, 0, 3))] {
         let case = small().with("switch_merge", switch_merge);
-        let mut bench = Bench::<Fmax>::new(&case).unwrap();
-        bench.audit_each = true;
+        let mut bench = Bench::<Fmax>::audited(&case);
         // Block 0 is rewritten whole, block 1 has one page in place.
         bench.play("W 0 4, W 4 1, W 9 1, W 13 1");
         let merges = bench.scheme().merges;
@@ -208,7 +199,7 @@ fn memory_of_the_papers_example() {
 
 #[test]
 fn what_does_not_fit_is_refused_with_its_reason() {
-    let refusal = |case: Case| Bench::<Striped<Fmax>>::new(&case).unwrap_err();
+    let refusal = |case: Case| Bench::<Striped<Fmax>>::refusal(&case);
     let key = |case: Case| refusal(case).key.unwrap();
     let none = || Case::small(1, 7, 4, 4);
     assert_eq!(key(none()), "log_blocks");

@@ -77,8 +77,7 @@ fn worked_example() {
             "queue [1] job - erase [] primaries [0,1,2]",
         ),
     ];
-    let mut bench = Bench::<Gftl>::new(&example()).unwrap();
-    bench.audit_each = true;
+    let mut bench = Bench::<Gftl>::audited(&example());
     for (request, expected, after) in rows {
         bench.play(request);
         let c = bench.counters();
@@ -288,8 +287,7 @@ fn queue_when_full_or_on_update() {
         }
         .with("log_blocks", 2)
         .with("queue_when", word);
-        let mut bench = Bench::<Gftl>::new(&case).unwrap();
-        bench.audit_each = true;
+        let mut bench = Bench::<Gftl>::audited(&case);
         bench.play("W 0 4");
         assert_eq!(bench.extra("scans"), queued, "{word}");
         assert_eq!(bench.counters().oob_reads.map, 4 * queued);
@@ -301,8 +299,7 @@ fn queue_when_full_or_on_update() {
 /// A job of a logical block without a live page copies nothing: the block has no primary afterwards.
 #[test]
 fn a_job_without_live_pages_is_dead() {
-    let mut bench = Bench::<Gftl>::new(&example().with("lookup", "ram")).unwrap();
-    bench.audit_each = true;
+    let mut bench = Bench::<Gftl>::audited(&example().with("lookup", "ram"));
     // Logical block 0 waits behind the jobs of 1 and 2 when all its pages go.
     bench.play("W 4 1, W 8 1, W 0 1, T 0 4");
     assert_eq!(
@@ -339,12 +336,8 @@ fn memory_of_the_example_device() {
 
 #[test]
 fn refusals_name_the_option() {
-    let refusal = |case: &Case| {
-        Bench::<crate::Striped<Gftl>>::new(case)
-            .map(|_| ())
-            .unwrap_err()
-    };
-    let key = |case: &Case| refusal(case).key.unwrap();
+    let refusal = Bench::<crate::Striped<Gftl>>::refusal;
+    let key = Bench::<crate::Striped<Gftl>>::refused_key;
     let case = Case::small(2, 12, 4, 8);
     assert_eq!(key(&case.clone().with("log_blocks", 0)), "log_blocks");
     assert_eq!(key(&case.clone().with("log_blocks", 3)), "log_blocks");
@@ -368,11 +361,8 @@ fn refusals_name_the_option() {
 fn observed_values() {
     let mut bench = Bench::<Gftl>::new(&example()).unwrap();
     bench.play("W 0 1, W 1 1, W 0 1, W 4 1");
-    let mut seen = Observation::default();
-    bench.ftl.observe(&mut seen);
-    let values: Vec<_> = seen.values.iter().map(|v| (v.name, v.value)).collect();
     assert_eq!(
-        values,
+        bench.observed(),
         [
             ("queue_length", 2.0),
             ("buffer_blocks", 1.0),

@@ -7,9 +7,7 @@ use crate::suite::{Bench, Case, run};
 
 fn example() -> Bench<Hat> {
     let case = Case::small(1, 5, 4, 2).with("qmt_entries", 2);
-    let mut bench = Bench::new(&case).unwrap();
-    bench.audit_each = true;
-    bench
+    Bench::audited(&case)
 }
 
 /// The QMT from its head: page and mark.
@@ -154,7 +152,7 @@ fn memory_figures() {
 
 #[test]
 fn refusals() {
-    let refused = |case: Case| Bench::<Hat>::new(&case).unwrap_err().key.unwrap();
+    let refused = |case: Case| Bench::<Hat>::refused_key(&case);
     assert_eq!(
         refused(Case::small(1, 8, 4, 2).with("qmt_bytes", 7)),
         "qmt_bytes"

@@ -1,7 +1,7 @@
 use super::*;
 use crate::geometry::ProgramOrder;
 use crate::rng::SplitMix64;
-use crate::suite::{Bench, Case};
+use crate::suite::{Bench, Case, drawn};
 
 /// The device of the worked example.
 fn example() -> Case {
@@ -11,26 +11,14 @@ fn example() -> Case {
         .with("sw_log_blocks", 1)
 }
 
-/// A log block by position, pages that are not valid in parentheses.
-fn contents(bench: &Bench<Kast>, log: Log) -> String {
-    let h = &bench.ftl.h;
-    let page = |i| {
-        let lpn = h.log_page(log, i).0;
-        if h.is_valid_at(log, i) {
-            format!("{lpn}")
-        } else {
-            format!("({lpn})")
-        }
-    };
-    let pages: Vec<String> = (0..h.written(&bench.flash, log)).map(page).collect();
-    format!("[{}]", pages.join(","))
-}
-
 /// The log blocks of a list in the order in which they were taken.
 fn logs(bench: &Bench<Kast>, list: usize) -> String {
     let mut logs: Vec<Log> = bench.ftl.h.lists.iter(list).map(Log).collect();
     logs.sort_by_key(|log| bench.ftl.taken[log.index()]);
-    let texts: Vec<String> = logs.iter().map(|&log| contents(bench, log)).collect();
+    let texts: Vec<String> = logs
+        .iter()
+        .map(|&log| drawn(&bench.ftl.h, &bench.flash, log))
+        .collect();
     texts.join(" ")
 }
 
@@ -104,8 +92,7 @@ fn worked_example() {
             "[(5),(13),(4),(6)] [9,10,8,(14)]",
         ),
     ];
-    let mut bench = Bench::<Kast>::new(&example()).unwrap();
-    bench.audit_each = true;
+    let mut bench = Bench::<Kast>::audited(&example());
     for (request, expected, sw, rw) in rows {
         bench.play(request);
         let (c, m) = (bench.counters(), bench.scheme().merges);
@@ -288,8 +275,8 @@ fn memory_at_256_gb() {
 
 #[test]
 fn refusals_name_the_option() {
-    let refusal = |case: &Case| Bench::<Kast>::new(case).map(|_| ()).unwrap_err();
-    let key = |case: &Case| refusal(case).key.unwrap();
+    let refusal = Bench::<Kast>::refusal;
+    let key = Bench::<Kast>::refused_key;
     let bare = Case::small(1, 12, 4, 4);
     assert_eq!(key(&bare), "log_blocks");
     assert_eq!(key(&bare.clone().with("log_blocks", 1)), "log_blocks");
@@ -331,11 +318,8 @@ fn default_limit_of_sequential_log_blocks() {
 fn observed_values() {
     let mut bench = Bench::<Kast>::new(&example()).unwrap();
     bench.play("W 0 2, W 5 1, W 9 1, W 13 1");
-    let mut seen = Observation::default();
-    bench.ftl.observe(&mut seen);
-    let values: Vec<_> = seen.values.iter().map(|v| (v.name, v.value)).collect();
     assert_eq!(
-        values,
+        bench.observed(),
         [
             ("sw_log_blocks", 1.0),
             ("rw_log_blocks", 2.0),

@@ -1,8 +1,8 @@
 //! Checks of LAST++'s tables and budgets, and its momentary values.
 
-use super::random::Partition;
 use super::{LastPlusPlus, ratio};
 use crate::flash::Flash;
+use crate::parts::heat::Heat;
 
 impl LastPlusPlus {
     pub(super) fn audit_segments<F: Flash>(&self, flash: &F) -> Result<(), String> {
@@ -62,13 +62,13 @@ impl LastPlusPlus {
         let mut blocks = [0_u64; 2];
         for log in random.logs() {
             let partition = random.partition(log).expect("a random log block");
-            let (degree, overflow) = (random.cost.degree(log.0), random.cost.overflow(log.0));
+            let (degree, overflow) = (random.cost.degree(log), random.cost.overflow(log));
             blocks[partition as usize] += 1;
             programmed[partition as usize] += u64::from(self.h.host_pages(log));
             known_dead += u64::from(random.is_closed(log) && degree == 0 && !overflow);
             degrees += u64::from(degree);
         }
-        let [cold, hot] = Partition::ALL
+        let [cold, hot] = Heat::ALL
             .map(|partition| ratio(random.valid(partition), programmed[partition as usize]));
         let m = &self.h.merges;
         let reclaimed = m.log_reclaimed * u64::from(self.h.pages_per_block());

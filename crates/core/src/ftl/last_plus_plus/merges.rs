@@ -1,8 +1,9 @@
 //! Merges of random log blocks: in the foreground on every die that is used up, in idle time one by one.
 
 use super::random::is_known_dead;
-use super::{Background, LastPlusPlus, Partition};
+use super::{Background, LastPlusPlus};
 use crate::flash::Flash;
+use crate::parts::heat::Heat;
 use crate::parts::hybrid::Log;
 use crate::parts::map_area::Work;
 
@@ -12,7 +13,7 @@ impl LastPlusPlus {
         &mut self,
         flash: &mut F,
         asking: u32,
-        partition: Partition,
+        partition: Heat,
     ) -> Result<(), F::Error> {
         self.h.watch.random.cost.merge_id += 1;
         self.counts.merge_invocations += 1;
@@ -31,20 +32,20 @@ impl LastPlusPlus {
     pub(super) fn foreground_victim(
         &mut self,
         die: u32,
-        partition: Partition,
+        partition: Heat,
         asking: bool,
     ) -> Option<Log> {
         let random = &self.h.watch.random;
-        let hot = random.cheapest(die, Partition::Hot);
+        let hot = random.cheapest(die, Heat::Hot);
         if let Some((_, log)) = hot.filter(|&(rank, _)| is_known_dead(rank)) {
             self.counts.known_dead_victims += 1;
             return Some(log);
         }
-        let (size, maximum) = (random.size(die, Partition::Hot), self.hot_maximum());
+        let (size, maximum) = (random.size(die, Heat::Hot), self.hot_maximum());
         let from = match partition {
-            Partition::Hot if size >= maximum => Partition::Hot,
-            Partition::Cold if size > maximum => Partition::Hot,
-            _ => Partition::Cold,
+            Heat::Hot if size >= maximum => Heat::Hot,
+            Heat::Cold if size > maximum => Heat::Hot,
+            _ => Heat::Cold,
         };
         let other = || asking.then(|| random.cheapest(die, from.other())).flatten();
         random
@@ -62,16 +63,48 @@ impl LastPlusPlus {
         }
     }
 
+    /// Merges blocks die by die from `now` on, as long as there are any and the idle time lasts.
+    pub(super) fn background_merges<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        mut now: u64,
+        end_ns: u64,
+    ) -> Result<(), F::Error> {
+        let mut found = true;
+        while found {
+            found = false;
+            for die in 0..self.dies() {
+                if now >= end_ns {
+                    return Ok(());
+                }
+                let Some(victim) = self.background_victim(die) else {
+                    continue;
+                };
+                found = true;
+                flash.background(now);
+                if !self.snapshot.is_empty() {
+                    self.drop_snapshot(flash)?;
+                }
+                let before = self.h.work();
+                self.h.merge_full(flash, victim)?;
+                self.counts.background_merges += 1;
+                let work = self.h.work().since(&before);
+                now = now.saturating_add(self.estimate_ns(&work));
+            }
+        }
+        Ok(())
+    }
+
     /// The block of a die that idle time is spent on, if any deserves it.
     pub(super) fn background_victim(&mut self, die: u32) -> Option<Log> {
         let random = &self.h.watch.random;
         if self.options.background == Background::Aggressive {
-            return random.cheapest(die, Partition::Cold).map(|(_, log)| log);
+            return random.cheapest(die, Heat::Cold).map(|(_, log)| log);
         }
-        random.by_cost(die, Partition::Cold, &mut self.sorted);
+        random.by_cost(die, Heat::Cold, &mut self.sorted);
         let candidates = self.sorted.iter().zip(1..);
         let eligible = candidates.into_iter().find(|&(&(rank, log), position)| {
-            is_known_dead(rank) || random.cost.distance(log.0) > position
+            is_known_dead(rank) || random.cost.distance(log) > position
         });
         eligible.map(|(&(_, log), _)| log)
     }

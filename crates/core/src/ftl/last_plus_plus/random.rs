@@ -1,32 +1,11 @@
 //! The random log blocks of LAST++: partitions, page mapping table with update counters, merge costs.
 
+use super::merge_cost::MergeCost;
 use crate::address::Lpn;
 use crate::geometry::Space;
+use crate::parts::heat::Heat;
 use crate::parts::hybrid::{Log, LogPage};
-use crate::parts::merge_cost::MergeCost;
 use crate::parts::probe_table::ProbeTable;
-
-/// Where pages of a random log block belong by their update frequency.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Partition {
-    /// Written seldom, or for the first time.
-    Cold = 0,
-    /// Written again and again.
-    Hot = 1,
-}
-
-impl Partition {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Cold, Self::Hot];
-
-    /// The other one.
-    pub fn other(self) -> Self {
-        match self {
-            Self::Cold => Self::Hot,
-            Self::Hot => Self::Cold,
-        }
-    }
-}
 
 /// Highest value of the update counter: it has two bits.
 const UPDATES_MAX: u8 = 3;
@@ -48,7 +27,7 @@ pub fn is_known_dead(rank: u64) -> bool {
 #[derive(Clone, Copy, Debug)]
 struct Block {
     /// `None`: no random log block.
-    partition: Option<Partition>,
+    partition: Option<Heat>,
     closed: bool,
     allocation: u32,
 }
@@ -133,14 +112,14 @@ impl RandomLogs {
     }
 
     /// `log`, a fresh block of `die`, is that partition's open block from now on.
-    pub fn taken(&mut self, log: Log, die: u32, partition: Partition) {
+    pub fn taken(&mut self, log: Log, die: u32, partition: Heat) {
         self.blocks[log.index()] = Block {
             partition: Some(partition),
             closed: false,
             allocation: self.allocations,
         };
         self.allocations = self.allocations.wrapping_add(1);
-        self.cost.taken(log.0);
+        self.cost.taken(log);
         let die = &mut self.dies[die as usize];
         die.size[partition as usize] += 1;
         die.open[partition as usize] = Some(log);
@@ -172,32 +151,32 @@ impl RandomLogs {
     fn rank_again(&mut self, log: Log) {
         let block = self.blocks[log.index()];
         if let (true, Some(partition)) = (block.closed, block.partition) {
-            let (degree, overflow) = (self.cost.degree(log.0), self.cost.overflow(log.0));
+            let (degree, overflow) = (self.cost.degree(log), self.cost.overflow(log));
             self.ranks[partition as usize][log.index()] = rank(degree, overflow, block.allocation);
         }
     }
 
     /// The block of a die that takes the next page of a partition.
     #[inline(always)]
-    pub fn open(&self, die: u32, partition: Partition) -> Option<Log> {
+    pub fn open(&self, die: u32, partition: Heat) -> Option<Log> {
         self.dies[die as usize].open[partition as usize]
     }
 
     /// Blocks of a partition of a die, the open one included.
     #[inline(always)]
-    pub fn size(&self, die: u32, partition: Partition) -> u32 {
+    pub fn size(&self, die: u32, partition: Heat) -> u32 {
         self.dies[die as usize].size[partition as usize]
     }
 
     /// Random log blocks of a die.
     #[inline(always)]
     pub fn in_use(&self, die: u32) -> u32 {
-        self.size(die, Partition::Cold) + self.size(die, Partition::Hot)
+        self.size(die, Heat::Cold) + self.size(die, Heat::Hot)
     }
 
     /// The partition of a log block; `None` if it is no random one.
     #[inline(always)]
-    pub fn partition(&self, log: Log) -> Option<Partition> {
+    pub fn partition(&self, log: Log) -> Option<Heat> {
         self.blocks[log.index()].partition
     }
 
@@ -207,7 +186,7 @@ impl RandomLogs {
     }
 
     /// Valid pages of a partition of the device.
-    pub fn valid(&self, partition: Partition) -> u64 {
+    pub fn valid(&self, partition: Heat) -> u64 {
         self.valid[partition as usize]
     }
 
@@ -218,14 +197,14 @@ impl RandomLogs {
     }
 
     /// Ranks of a die's closed blocks of one partition, by number of the log block.
-    fn ranks_of(&self, die: u32, partition: Partition) -> (u32, &[u64]) {
+    fn ranks_of(&self, die: u32, partition: Heat) -> (u32, &[u64]) {
         let first = die * self.slots_per_die;
         let range = first as usize..(first + self.slots_per_die) as usize;
         (first, &self.ranks[partition as usize][range])
     }
 
     /// The closed block of a partition of a die that costs the least to merge, with its rank.
-    pub fn cheapest(&self, die: u32, partition: Partition) -> Option<(u64, Log)> {
+    pub fn cheapest(&self, die: u32, partition: Heat) -> Option<(u64, Log)> {
         let (first, ranks) = self.ranks_of(die, partition);
         let lowest = ranks.iter().copied().fold(NO_RANK, u64::min);
         if lowest == NO_RANK {
@@ -236,7 +215,7 @@ impl RandomLogs {
     }
 
     /// All closed blocks of a partition of a die, cheapest first.
-    pub fn by_cost(&self, die: u32, partition: Partition, sorted: &mut Vec<(u64, Log)>) {
+    pub fn by_cost(&self, die: u32, partition: Heat, sorted: &mut Vec<(u64, Log)>) {
         let (first, ranks) = self.ranks_of(die, partition);
         let logs = (first..).map(Log);
         sorted.clear();
@@ -261,7 +240,7 @@ impl RandomLogs {
     /// The entry of a page whose newest version is at `page`, if that is in a random log block: its
     /// partition and update counter.
     #[inline(always)]
-    pub fn entry(&self, page: Option<LogPage>) -> Option<(Partition, u8)> {
+    pub fn entry(&self, page: Option<LogPage>) -> Option<(Heat, u8)> {
         let page = page?;
         let partition = self.partition(page.log)?;
         Some((partition, self.updates[self.handle(page) as usize]))
@@ -282,12 +261,12 @@ impl RandomLogs {
         let random = |page: &LogPage| self.partition(page.log).is_some();
         let (from, to) = (from.filter(random), to.filter(random));
         if let Some(LogPage { log, .. }) = from {
-            self.cost.lost(log.0, l);
+            self.cost.lost(log, l);
             self.rank_again(log);
             self.valid[self.partition(log).expect("filtered") as usize] -= 1;
         }
         if let Some(LogPage { log, .. }) = to {
-            self.cost.gained(log.0, l);
+            self.cost.gained(log, l);
             self.valid[self.partition(log).expect("filtered") as usize] += 1;
         }
         match (from.map(|p| self.handle(p)), to.map(|p| self.handle(p))) {
@@ -328,7 +307,7 @@ impl RandomLogs {
                 logical.push(lpn.0 / pages);
             }
             self.audit_cost(log, &mut logical)?;
-            let (degree, overflow) = (self.cost.degree(log.0), self.cost.overflow(log.0));
+            let (degree, overflow) = (self.cost.degree(log), self.cost.overflow(log));
             let expected = if block.closed {
                 rank(degree, overflow, block.allocation)
             } else {
@@ -354,7 +333,7 @@ impl RandomLogs {
 
     /// Without overflow the list of a block is exact.
     fn audit_cost(&self, log: Log, logical: &mut [u32]) -> Result<(), String> {
-        if self.cost.overflow(log.0) {
+        if self.cost.overflow(log) {
             return Ok(());
         }
         logical.sort_unstable();
@@ -362,7 +341,7 @@ impl RandomLogs {
             .chunk_by(|a, b| a == b)
             .map(|same| (same[0], same.len() as u32))
             .collect();
-        let mut list: Vec<(u32, u32)> = self.cost.list(log.0).collect();
+        let mut list: Vec<(u32, u32)> = self.cost.list(log).collect();
         list.sort_unstable();
         if list != exact {
             return Err(format!("log {}: costs {list:?}, pages {exact:?}", log.0));

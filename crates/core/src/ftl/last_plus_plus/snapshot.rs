@@ -9,6 +9,7 @@
 
 use crate::address::Lpn;
 use crate::geometry::Geometry;
+use crate::parts::bits::{BitWriter, bits_at};
 use crate::report::bits_for;
 
 /// What a segment has on each die: the index of its block and the block's page status table, or nothing.
@@ -26,18 +27,18 @@ pub struct Layout {
     pub random_blocks: u32,
     dies: u32,
     pages_per_block: u32,
-    seq_id_bits: u64,
-    block_bits: u64,
-    page_address_bits: u64,
+    seq_id_bits: u32,
+    block_bits: u32,
+    page_address_bits: u32,
 }
 
 /// Bits of an update counter.
-const UPDATE_BITS: u64 = 2;
+const UPDATE_BITS: u32 = 2;
 
 impl Layout {
     /// The tables of a device.
     pub fn new(geometry: &Geometry, segments: u32, random_blocks: u32) -> Self {
-        let bits = |n: u32| bits_for(n.into());
+        let bits = |n: u32| bits_for(n.into()) as u32;
         let block_bits = bits(geometry.blocks_per_die);
         Self {
             segments,
@@ -53,7 +54,7 @@ impl Layout {
     /// Bits of one entry of the sequential block mapping table: Seq-ID, a block of each die, PST.
     pub fn sequential_entry_bits(&self) -> u64 {
         let dies = u64::from(self.dies);
-        self.seq_id_bits + dies * (self.block_bits + u64::from(self.pages_per_block))
+        u64::from(self.seq_id_bits) + dies * u64::from(self.block_bits + self.pages_per_block)
     }
 
     /// Entries of the page mapping table.
@@ -63,7 +64,7 @@ impl Layout {
 
     /// Bits of one entry of the page mapping table: die, block, page, update counter.
     pub fn random_entry_bits(&self) -> u64 {
-        self.page_address_bits + UPDATE_BITS
+        u64::from(self.page_address_bits + UPDATE_BITS)
     }
 
     /// Bytes of both tables.
@@ -80,7 +81,8 @@ impl Layout {
 
     /// The tables as bytes: segments by Seq-ID, log pages by die.
     pub fn write(&self, segments: &[SegmentBlocks], pages: &[LogPages]) -> Vec<u8> {
-        let mut out = BitWriter::default();
+        let mut bytes = vec![0; self.bytes() as usize];
+        let mut out = BitWriter::new(&mut bytes);
         for rank in 0..self.segments {
             out.put(rank.into(), self.seq_id_bits);
             for die in 0..self.dies as usize {
@@ -102,21 +104,24 @@ impl Layout {
                 out.put(updates.into(), UPDATE_BITS);
             }
         }
-        debug_assert_eq!(out.bytes.len() as u64, self.bytes());
-        out.bytes
+        out.finish();
+        bytes
     }
 
     /// The tables back from their bytes, in the form that [`Self::write`] takes.
     pub fn read(&self, bytes: &[u8]) -> (Vec<SegmentBlocks>, Vec<LogPages>) {
-        let mut input = BitReader { bytes, at: 0 };
+        let mut at = 0;
+        let mut get = |width: u32| {
+            let value = bits_at(bytes, at, width);
+            at += u64::from(width);
+            value
+        };
         let mut segments = Vec::new();
         for _ in 0..self.segments {
-            input.get(self.seq_id_bits);
+            get(self.seq_id_bits);
             let dies = (0..self.dies).map(|_| {
-                let block = input.get(self.block_bits) as u32;
-                let pst: Vec<bool> = (0..self.pages_per_block)
-                    .map(|_| input.get(1) == 1)
-                    .collect();
+                let block = get(self.block_bits) as u32;
+                let pst: Vec<bool> = (0..self.pages_per_block).map(|_| get(1) == 1).collect();
                 pst.contains(&true).then_some((block, pst))
             });
             let dies: Vec<_> = dies.collect();
@@ -128,8 +133,8 @@ impl Layout {
         let pages = (0..self.dies)
             .map(|_| {
                 let one = |_| {
-                    let lpn = input.get(self.page_address_bits);
-                    let updates = input.get(UPDATE_BITS) as u8;
+                    let lpn = get(self.page_address_bits);
+                    let updates = get(UPDATE_BITS) as u8;
                     (lpn != self.no_page()).then_some((Lpn(lpn as u32), updates))
                 };
                 (0..share).map(one).collect()
@@ -141,40 +146,5 @@ impl Layout {
     /// All ones: above every LPN, because there are fewer logical than physical pages.
     fn no_page(&self) -> u64 {
         (1 << self.page_address_bits) - 1
-    }
-}
-
-#[derive(Default)]
-struct BitWriter {
-    bytes: Vec<u8>,
-    bits: u64,
-}
-
-impl BitWriter {
-    fn put(&mut self, value: u64, bits: u64) {
-        for bit in 0..bits {
-            if self.bits.is_multiple_of(8) {
-                self.bytes.push(0);
-            }
-            let last = self.bytes.last_mut().expect("pushed above");
-            *last |= ((value >> bit & 1) as u8) << (self.bits % 8);
-            self.bits += 1;
-        }
-    }
-}
-
-struct BitReader<'a> {
-    bytes: &'a [u8],
-    at: u64,
-}
-
-impl BitReader<'_> {
-    fn get(&mut self, bits: u64) -> u64 {
-        (0..bits).fold(0, |value, bit| {
-            let byte = self.bytes[(self.at / 8) as usize];
-            let one = u64::from(byte >> (self.at % 8) & 1);
-            self.at += 1;
-            value | one << bit
-        })
     }
 }

@@ -12,9 +12,7 @@ use crate::suite::{Bench, Case};
 type LastBench = Bench<LastPlusPlus>;
 
 fn made(case: Case) -> LastBench {
-    let mut bench = Bench::new(&case).unwrap_or_else(|refusal| panic!("{case}: {refusal}"));
-    bench.audit_each = true;
-    bench
+    Bench::audited(&case)
 }
 
 /// The device of most worked examples: 4 dies, 4 pages a block, 6 segments, no summary pages.
@@ -65,7 +63,7 @@ fn pst(bench: &LastBench, segment: u32) -> Vec<Vec<u32>> {
 }
 
 /// (die, position, update counter, partition) of a page's entry in the page mapping table.
-fn entry(bench: &LastBench, lpn: u32) -> Option<(u32, u32, u8, Partition)> {
+fn entry(bench: &LastBench, lpn: u32) -> Option<(u32, u32, u8, Heat)> {
     let ftl = &bench.ftl;
     let page = ftl.h.newest_log_page(ftl.locate(Lpn(lpn)).local)?;
     let (partition, updates) = ftl.h.watch.random.entry(Some(page))?;
@@ -80,12 +78,12 @@ fn costs(bench: &LastBench) -> Vec<(Vec<(u32, u32)>, bool)> {
     let random = &ftl.h.watch.random;
     (0..ftl.dies())
         .map(|die| {
-            let (_, log) = random.cheapest(die, Partition::Cold).unwrap();
+            let (_, log) = random.cheapest(die, Heat::Cold).unwrap();
             let number = |l: u32| (l % ftl.plan.segments) * ftl.dies() + l / ftl.plan.segments;
-            let list = random.cost.list(log.0).map(|(l, n)| (number(l), n));
+            let list = random.cost.list(log).map(|(l, n)| (number(l), n));
             let mut list: Vec<_> = list.collect();
             list.sort_unstable();
-            (list, random.cost.overflow(log.0))
+            (list, random.cost.overflow(log))
         })
         .collect()
 }
@@ -215,7 +213,7 @@ fn figs_3b_and_8_pages_go_to_the_die_written_longest_ago() {
     bench.play("W 1 1, W 8 1, W 2 1, W 0 1, W 11 1");
     let old = bench.ftl.h.newest(bench.ftl.locate(Lpn(1)).local);
     bench.play("W 1 1");
-    let cold = Partition::Cold;
+    let cold = Heat::Cold;
     assert_eq!(entry(&bench, 8), Some((1, 0, 0, cold)));
     assert_eq!(entry(&bench, 2), Some((2, 0, 0, cold)));
     assert_eq!(entry(&bench, 0), Some((3, 0, 0, cold)));
@@ -274,7 +272,7 @@ fn fig_10_one_merge_on_every_die() {
 #[test]
 fn hot_pages_are_those_written_more_than_four_times() {
     let mut bench = made(one_die(4, 5));
-    let (cold, hot) = (Partition::Cold, Partition::Hot);
+    let (cold, hot) = (Heat::Cold, Heat::Hot);
     for (updates, partition) in [
         (0, cold),
         (1, cold),
@@ -309,17 +307,17 @@ fn figs_13_and_14_conservative_choice() {
     play_each(&mut bench, [0, 1, 2, 3, 4, 5, 8, 9, 12, 16, 20, 21]);
     let mut sorted = Vec::new();
     let random = &mut bench.ftl.h.watch.random;
-    random.by_cost(0, Partition::Cold, &mut sorted);
+    random.by_cost(0, Heat::Cold, &mut sorted);
     let [c, d, e] = [sorted[0].1, sorted[1].1, sorted[2].1];
     random.cost.merge_id = 100;
     for (log, id) in [(c, 99), (d, 95), (e, 99)] {
-        random.cost.set_latest_update(log.0, id);
+        random.cost.set_latest_update(log, id);
     }
-    let distances = [c, d, e].map(|log| random.cost.distance(log.0));
+    let distances = [c, d, e].map(|log| random.cost.distance(log));
     assert_eq!(distances, [1, 5, 1]);
     assert_eq!(bench.ftl.background_victim(0), Some(d));
     // Not D either if its list has changed lately.
-    bench.ftl.h.watch.random.cost.set_latest_update(d.0, 98);
+    bench.ftl.h.watch.random.cost.set_latest_update(d, 98);
     assert_eq!(bench.ftl.background_victim(0), None);
 }
 
@@ -331,11 +329,11 @@ fn fig_14_waiting_for_updated_blocks_saves_erases() {
     play_each(&mut bench, [0, 0, 1, 1, 4, 5, 8, 9, 12, 16, 20, 20]);
     let random = &mut bench.ftl.h.watch.random;
     let mut sorted = Vec::new();
-    random.by_cost(0, Partition::Cold, &mut sorted);
+    random.by_cost(0, Heat::Cold, &mut sorted);
     let [c, d, e] = [sorted[0].1, sorted[1].1, sorted[2].1];
     random.cost.merge_id = 100;
     for (log, id) in [(c, 99), (d, 95), (e, 99)] {
-        random.cost.set_latest_update(log.0, id);
+        random.cost.set_latest_update(log, id);
     }
     bench.arrive(0).unwrap();
     bench.arrive(100_000_001).unwrap();
@@ -410,14 +408,7 @@ fn summary_pages_take_the_last_position() {
     let mut bench = made(one_die(4, 5).with("summary_pages", true));
     bench.play("W 0 1, W 4 1, W 8 1");
     assert_eq!(bench.counters().programs.map, 1);
-    let log = bench
-        .ftl
-        .h
-        .watch
-        .random
-        .cheapest(0, Partition::Cold)
-        .unwrap()
-        .1;
+    let log = bench.ftl.h.watch.random.cheapest(0, Heat::Cold).unwrap().1;
     bench.play("W 12 1");
     assert_eq!(bench.counters().programs.map, 1);
     assert_eq!(bench.ftl.h.watch.random.in_use(0), 2);
@@ -466,7 +457,7 @@ fn summaries_agree_with_the_oobs() {
 #[test]
 fn fig_11_a_dead_hot_block_goes_first_then_the_maximum_decides() {
     let mut bench = made(one_die(2, 5).with("hot_updates", 1));
-    let (cold, hot) = (Partition::Cold, Partition::Hot);
+    let (cold, hot) = (Heat::Cold, Heat::Hot);
     // Two hot blocks, the first one dead; two cold ones.
     bench.play("W 0 1, W 4 1, W 0 1, W 0 1, W 0 1, W 0 1, W 6 1");
     let sizes = |b: &LastBench| {
@@ -494,10 +485,7 @@ fn maximum_hot_size_is_the_share_of_hot_pages() {
     play_each(&mut bench, (0..5).chain(0..5).chain(0..5));
     play_each(&mut bench, 8..13);
     let random = &bench.ftl.h.watch.random;
-    assert_eq!(
-        (random.valid(Partition::Hot), random.valid(Partition::Cold)),
-        (5, 5)
-    );
+    assert_eq!((random.valid(Heat::Hot), random.valid(Heat::Cold)), (5, 5));
     assert_eq!(
         (bench.ftl.plan.random_blocks, bench.ftl.hot_maximum()),
         (7, 4)

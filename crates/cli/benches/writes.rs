@@ -6,12 +6,13 @@
 
 use std::time::Instant;
 
+use floatgate_core::corner::large_table;
 use floatgate_core::ftl::{fast::Fast, page::Page};
 use floatgate_core::options::Value;
 use floatgate_core::rng::SplitMix64;
-use floatgate_core::{Ftl, Lpn, ProgramOrder, Start, Striped};
-use floatgate_sim::clock::{Clock, Closed, Events, Mode};
-use floatgate_sim::config::{Arrivals, Device, EnergyBasis, Host, RunConfig};
+use floatgate_core::{Ftl, Lpn, Start, Striped};
+use floatgate_sim::clock::{Clock, Closed, Events};
+use floatgate_sim::config::{Arrivals, Device, Host, RunConfig};
 use floatgate_sim::host::Kind;
 use floatgate_sim::part::part;
 use floatgate_sim::session::Session;
@@ -37,8 +38,8 @@ impl Bare {
     fn new(blocks: u32, logical: u32) -> Self {
         let pages = (blocks * PAGES_PER_BLOCK) as usize;
         Self {
-            map: vec![NONE; logical as usize],
-            page_at: vec![0; pages],
+            map: large_table(NONE, logical as usize),
+            page_at: large_table(0, pages),
             valid: vec![0; blocks as usize],
             prev: vec![NONE; blocks as usize],
             next: vec![NONE; blocks as usize],
@@ -52,7 +53,11 @@ impl Bare {
 
     fn unlink(&mut self, b: u32) {
         let (p, n) = (self.prev[b as usize], self.next[b as usize]);
-        if p == NONE { self.heads[self.valid[b as usize] as usize] = n } else { self.next[p as usize] = n }
+        if p == NONE {
+            self.heads[self.valid[b as usize] as usize] = n
+        } else {
+            self.next[p as usize] = n
+        }
         if n != NONE {
             self.prev[n as usize] = p;
         }
@@ -135,28 +140,36 @@ impl Bare {
     }
 }
 
-fn config(blocks: u32, logical_blocks: u32, channels: u32, dies: u32, options: &[(&str, i64)]) -> RunConfig {
+fn config(
+    blocks: u32,
+    logical_blocks: u32,
+    channels: u32,
+    dies: u32,
+    options: &[(&str, i64)],
+) -> RunConfig {
     let mut part = part("mt29f16g08").expect("a preset").clone();
     part.pages_per_block = PAGES_PER_BLOCK;
     RunConfig {
         device: Device {
-            part,
             channels,
-            dies,
-            blocks: blocks / dies,
-            logical_pages: u64::from(logical_blocks / dies * dies) * u64::from(PAGES_PER_BLOCK),
-            program_order: ProgramOrder::Ascending,
-            mode: Mode::Onfi,
-            copyback: false,
-            pcm_read_ns: 115,
-            pcm_write_ns: 90_000,
-            energy_basis: EnergyBasis::default(),
+            ..Device::one_die_a_channel(
+                part,
+                dies,
+                blocks / dies,
+                u64::from(logical_blocks / dies * dies) * u64::from(PAGES_PER_BLOCK),
+            )
         },
         start: Start::Full,
         ageing: Vec::new(),
-        host: Host { arrivals: Arrivals::Open, ..Host::default() },
+        host: Host {
+            arrivals: Arrivals::Open,
+            ..Host::default()
+        },
         scheme: String::new(),
-        options: options.iter().map(|(k, v)| ((*k).into(), Value::Int(*v))).collect(),
+        options: options
+            .iter()
+            .map(|(k, v)| ((*k).into(), Value::Int(*v)))
+            .collect(),
     }
 }
 
@@ -196,7 +209,12 @@ impl<S: Ftl, C: Clock> SessionSubject<S, C> {
         C: 'static,
     {
         let session = Session::<S, C>::new(config).expect("a valid configuration");
-        Box::new(Self { session, rng: SplitMix64::new(1), name, at_ns: 0 })
+        Box::new(Self {
+            session,
+            rng: SplitMix64::new(1),
+            name,
+            at_ns: 0,
+        })
     }
 }
 
@@ -207,11 +225,22 @@ impl<S: Ftl, C: Clock> Subject for SessionSubject<S, C> {
     fn writes(&mut self, n: u64) -> u64 {
         let pages = u64::from(self.session.geometry().logical_pages);
         let before = self.session.flash.ledger.counters;
-        for _ in 0..n {
-            // A little apart, so that the queue of an open loop does not grow without end.
-            self.at_ns += 10_000_000;
-            let lpn = Lpn(self.rng.below(pages) as u32);
-            self.session.page_request(Kind::Write, lpn, 1, self.at_ns);
+        // Requests are known a little ahead here, so their map entries are asked for ahead. (A run over a trace does
+        // not do so yet.)
+        const AHEAD: usize = 16;
+        let mut ring = [Lpn(0); AHEAD];
+        for i in 0..n as usize + AHEAD {
+            let lpn = ring[i % AHEAD];
+            if i < n as usize {
+                let next = Lpn(self.rng.below(pages) as u32);
+                self.session.prefetch(next);
+                ring[i % AHEAD] = next;
+            }
+            if i >= AHEAD {
+                // A little apart, so that the queue of an open loop does not grow without end.
+                self.at_ns += 10_000_000;
+                self.session.page_request(Kind::Write, lpn, 1, self.at_ns);
+            }
         }
         let c = self.session.flash.ledger.counters;
         c.programs.sum() + c.reads.sum() - before.programs.sum() - before.reads.sum()
@@ -222,7 +251,9 @@ fn main() {
     let args: Vec<String> = std::env::args().collect();
     let value = |flag: &str, default: f64| {
         let at = args.iter().position(|a| a == flag);
-        at.and_then(|i| args.get(i + 1)).and_then(|v| v.parse().ok()).unwrap_or(default)
+        at.and_then(|i| args.get(i + 1))
+            .and_then(|v| v.parse().ok())
+            .unwrap_or(default)
     };
     let (gib, rounds) = (value("--gib", 1.0), value("--rounds", 5.0) as usize);
     let blocks = (gib * (1 << 30) as f64 / 4096.0 / f64::from(PAGES_PER_BLOCK)) as u32;
@@ -242,29 +273,45 @@ fn main() {
             &config(blocks, logical_blocks, 8, 8, &[("log_blocks", log)]),
         ),
     ];
-    if let Some(only) = args.iter().position(|a| a == "--only").and_then(|i| args.get(i + 1)) {
-        subjects.retain(|subject| subject.name().starts_with(only.as_str()) || subject.name() == "bare loop");
+    if let Some(only) = args
+        .iter()
+        .position(|a| a == "--only")
+        .and_then(|i| args.get(i + 1))
+    {
+        subjects.retain(|subject| {
+            subject.name().starts_with(only.as_str()) || subject.name() == "bare loop"
+        });
     }
     let writes = value("--writes", 1_000_000.0) as u64;
     // Three device writes bring page mapping to its steady state; the merges of FAST settle much sooner, and
     // cost two orders of magnitude more flash operations.
     let logical = u64::from(logical_blocks * PAGES_PER_BLOCK);
     for subject in &mut subjects {
-        let fill = if subject.name().starts_with("fast") { logical / 16 } else { 3 * logical };
+        let fill = if subject.name().starts_with("fast") {
+            logical / 16
+        } else {
+            3 * logical
+        };
         subject.writes(fill);
     }
     let mut rates = vec![Vec::new(); subjects.len()];
     let mut operations = vec![0.0; subjects.len()];
     for _ in 0..rounds {
         for (i, subject) in subjects.iter_mut().enumerate() {
-            let n = if subject.name().starts_with("fast") { writes / 50 } else { writes };
+            let n = if subject.name().starts_with("fast") {
+                writes / 50
+            } else {
+                writes
+            };
             let start = Instant::now();
             let ops = subject.writes(n);
             rates[i].push(n as f64 / start.elapsed().as_secs_f64());
             operations[i] = ops as f64 / n as f64;
         }
     }
-    println!("{gib} GiB raw, 4 KiB pages, 10 % spare, uniform random page writes, steady state, {rounds} rounds");
+    println!(
+        "{gib} GiB raw, 4 KiB pages, 10 % spare, uniform random page writes, steady state, {rounds} rounds"
+    );
     println!(
         "{:<28} {:>14} {:>9} {:>17} {:>9}",
         "", "host writes/s", "to bare", "flash page ops/s", "to bare"
@@ -279,9 +326,17 @@ fn main() {
     let amplified = operations.get(1).copied().unwrap_or(1.0);
     let bare_ops = median(&bare_rates) * amplified;
     for (i, subject) in subjects.iter().enumerate() {
-        let ratios: Vec<f64> = rates[i].iter().zip(&bare_rates).map(|(a, b)| a / b).collect();
+        let ratios: Vec<f64> = rates[i]
+            .iter()
+            .zip(&bare_rates)
+            .map(|(a, b)| a / b)
+            .collect();
         let rate = median(&rates[i]);
-        let ops = if i == 0 { bare_ops } else { rate * operations[i] };
+        let ops = if i == 0 {
+            bare_ops
+        } else {
+            rate * operations[i]
+        };
         println!(
             "{:<28} {:>12.2} M {:>9.3} {:>15.1} M {:>9.3}",
             subject.name(),

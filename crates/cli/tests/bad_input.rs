@@ -1,0 +1,262 @@
+//! Whatever is wrong with the input: exit code 2 and one clear message.
+
+mod common;
+
+use common::{Place, small_trace, traces};
+
+#[test]
+fn a_truncated_gz() {
+    let place = Place::new();
+    let mut lines = String::from("time_ns,op,offset,size\n");
+    (0..20_000).for_each(|i| {
+        lines.push_str(&format!(
+            "{},W,{},4096\n",
+            i * 1000,
+            (i * 7919 % 50_000) * 4096
+        ))
+    });
+    place
+        .file("t.csv", lines)
+        .run("trace convert t.csv t.csv.gz")
+        .ok();
+    let whole = std::fs::read(place.path("t.csv.gz")).unwrap();
+    place.file("cut.csv.gz", &whole[..whole.len() / 2]);
+    for command in [
+        "compare --trace cut.csv.gz",
+        "run --trace cut.csv.gz",
+        "trace info cut.csv.gz",
+    ] {
+        let ran = place.run(command);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+        assert!(
+            ran.err.starts_with("error: cut.csv.gz, line "),
+            "{}",
+            ran.err
+        );
+        assert!(
+            ran.err
+                .ends_with("\n  = the file is cut off: copy or download it again, whole\n"),
+            "{}",
+            ran.err
+        );
+    }
+    assert_eq!(
+        place.files(),
+        ["cut.csv.gz", "t.csv", "t.csv.gz"],
+        "nothing half-written"
+    );
+}
+
+#[test]
+fn a_csv_with_a_bad_line_in_the_middle() {
+    let place = Place::new();
+    place.file(
+        "t.csv",
+        "time_ns,op,offset,size\n0,W,0,4096\n1000,W,x,4096\n2000,W,8192,4096\n",
+    );
+    let ran = place.run("compare --trace t.csv");
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+    assert!(ran.err.starts_with("error: t.csv, line 3: "), "{}", ran.err);
+    assert!(ran.err.contains("\n  | 1000,W,x,4096\n"), "{}", ran.err);
+    assert_eq!(place.files(), ["t.csv"], "nothing half-written");
+}
+
+#[test]
+fn a_trace_that_is_not_there_or_empty() {
+    let place = Place::new();
+    let ran = place.run("run --trace nope.csv");
+    assert_eq!(ran.code, 2);
+    assert!(
+        ran.err.contains("nope.csv") && ran.err.contains("oltp-postgres, desktop"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(
+        place
+            .file("empty.csv", "")
+            .run("run --trace empty.csv")
+            .code,
+        2
+    );
+}
+
+#[test]
+fn a_wrong_unit() {
+    let place = Place::new();
+    place.file("a.toml", "[device]\ndies = 4\nt_prog_s = 1\n").run("run --config a.toml").refused(
+        "error: no key device.t_prog_s\n  --> a.toml:3:1\n   |\n 3 | t_prog_s = 1\n   | ^^^^^^^^\n  \
+         help: the unit belongs to the name: t_prog_us, t_prog_ns, t_prog_ms",
+    );
+    place.file("b.toml", "[device]\nt_prog_us = \"200us\"\n").run("compare --config b.toml").refused(
+        "error: device.t_prog_us = \"200us\": takes a number of us, whole ns, up to an hour\n  --> b.toml:2:13\n   |\n \
+         2 | t_prog_us = \"200us\"\n   |             ^^^^^^^\n  \
+         help: write the number alone, without quotes and unit; the key's name says the unit",
+    );
+}
+
+#[test]
+fn a_wrong_key_section_value_or_syntax() {
+    let place = Place::new();
+    let refused = |text: &str, message: &str| {
+        place
+            .file("a.toml", text)
+            .run("run --config a.toml")
+            .refused(message)
+    };
+    refused(
+        "[device]\ndyes = 4\n",
+        "error: no key device.dyes\n  --> a.toml:2:1\n   |\n 2 | dyes = 4\n   | ^^^^\n  help: did you mean dies?",
+    );
+    refused(
+        "[devise]\ndies = 4\n",
+        "error: no section devise\n  --> a.toml:1:2\n   |\n 1 | [devise]\n   |  ^^^^^^\n  help: did you mean device?",
+    );
+    refused(
+        "[host]\narrivals = \"opened\"\n",
+        "error: host.arrivals = \"opened\": takes one of \"open\", \"closed\"\n  --> a.toml:2:12\n   |\n \
+         2 | arrivals = \"opened\"\n   |            ^^^^^^^^",
+    );
+    refused(
+        "[run]\nageing = [\"fill\", \"settel\"]\n",
+        "error: run.ageing: settel: an ageing step is fill, overwrite:<share of the device, as 0.5>, settle or replay\n  \
+         --> a.toml:2:19\n   |\n 2 | ageing = [\"fill\", \"settel\"]\n   |                   ^^^^^^^^",
+    );
+    refused(
+        "[device]\ncapacity_mib = 64\nlogical_pages = 32768\n",
+        "error: device.logical_pages says again what device.capacity_mib says\n  --> a.toml:3:17\n   |\n \
+         3 | logical_pages = 32768\n   |                 ^^^^^\n  help: keep one of the two",
+    );
+    let ran = place.file("a.toml", "[device\n").run("run --config a.toml");
+    assert_eq!(ran.code, 2);
+    assert!(
+        ran.err.starts_with("error: this is no TOML: ") && ran.err.contains("--> a.toml:1:"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn a_wrong_override_shows_the_argument() {
+    let place = Place::new();
+    place.run("run --set device.dyes=4").refused(
+        "error: no key device.dyes\n  --> --set device.dyes=4\n  help: did you mean dies?",
+    );
+    place.run("run --set nonsense").refused(
+        "error: an override has the form section.key=value\n  --> --set nonsense\n  \
+         help: for example --set device.dies=4 or --set schemes.fast.log_blocks=64",
+    );
+    place.run("run --set device.dies=many").refused("error: device.dies = \"many\": takes a whole number from 1 to 524288\n  --> --set device.dies=many");
+    place.run("run --scheme fast --set schemes.fast.log_bloks=6").refused(
+        "error: fast has no option log_bloks\n  --> --set schemes.fast.log_bloks=6\n  help: did you mean log_blocks?",
+    );
+}
+
+#[test]
+fn a_device_too_small_for_its_log_blocks() {
+    let place = Place::new();
+    small_trace(&place);
+    place.file(
+        "a.toml",
+        "[device]\ndies = 1\nblocks_per_die = 36\n\n[schemes.fast]\nlog_blocks = 8\n",
+    );
+    let ran = place.run("run --config a.toml --scheme fast --trace t.pages");
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+    let error = &ran.err[ran.err.find("error: ").expect("an error")..];
+    assert!(error.starts_with("error: fast: "), "{error}");
+    assert!(
+        error.contains("  --> a.toml:") && error.contains('^'),
+        "{error}"
+    );
+    assert!(
+        error.contains("\n  help: more blocks (device.blocks_per_die"),
+        "{error}"
+    );
+    // In a comparison of all schemes it is a row, not the end.
+    let ran = place
+        .run("compare --config a.toml --trace t.pages --no-report")
+        .ok();
+    assert!(
+        ran.out
+            .lines()
+            .any(|line| line.starts_with("fast ") && line.contains("refused: ")),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
+fn an_unknown_scheme_part_or_generator() {
+    let place = Place::new();
+    let ran = place.run("compare --scheme page,fsat");
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+    assert!(
+        ran.err
+            .starts_with("error: no scheme \"fsat\"; there are page, "),
+        "{}",
+        ran.err
+    );
+    assert!(
+        ran.err.ends_with("\n  help: did you mean fast?\n"),
+        "{}",
+        ran.err
+    );
+    let ran = place.run("run --set device.part=ssdsimm");
+    assert!(
+        ran.code == 2
+            && ran
+                .err
+                .ends_with("\n  --> --set device.part=ssdsimm\n  help: did you mean ssdsim?\n"),
+        "{}",
+        ran.err
+    );
+    let ran = place.run("trace generate zipff --out z.pages");
+    assert!(
+        ran.code == 2 && ran.err.ends_with("\n  help: did you mean zipf?\n"),
+        "{}",
+        ran.err
+    );
+    assert!(place.files().is_empty());
+}
+
+#[test]
+fn a_device_that_no_memory_holds() {
+    let place = Place::new();
+    let ran = place.run("run --trace desktop --set device.page_bytes=512 --set device.capacity_gib=1900 --set device.spare_percent=5");
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{}", ran.err);
+    assert!(ran.err.starts_with("error: "), "{}", ran.err);
+}
+
+#[test]
+fn a_report_that_cannot_be_written() {
+    let place = Place::new();
+    small_trace(&place);
+    let ran = place.run("run --trace t.pages --report no/such/folder/r.html");
+    assert_eq!(ran.code, 2);
+    assert!(
+        ran.err
+            .contains("error: cannot write no/such/folder/r.html"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn the_bundled_traces_are_the_recorded_ones() {
+    for name in ["oltp-postgres", "desktop"] {
+        let file = traces().join(format!("{name}.csv.xz"));
+        assert!(file.is_file(), "{}", file.display());
+    }
+}
+
+#[test]
+fn what_does_not_fit_points_at_the_part_that_was_given() {
+    let place = Place::new();
+    small_trace(&place);
+    let ran = place.run("run --trace t.pages --scheme fast --set scheme.log_blocks=4096");
+    assert_eq!(ran.code, 2);
+    assert!(
+        ran.err.contains("\n  --> --set scheme.log_blocks=4096\n"),
+        "{}",
+        ran.err
+    );
+}

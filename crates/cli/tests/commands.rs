@@ -1,0 +1,354 @@
+//! Every command once, on small input.
+
+mod common;
+
+use common::{Place, small_trace};
+use serde_json::Value;
+
+#[test]
+fn help_has_examples() {
+    let place = Place::new();
+    for command in [
+        "run",
+        "compare",
+        "trace info",
+        "trace convert",
+        "trace generate",
+        "conform",
+        "schemes",
+        "parts",
+        "config",
+        "completions",
+    ] {
+        let ran = place.run(&format!("{command} --help")).ok();
+        assert!(ran.out.contains("Example"), "{command}: {}", ran.out);
+    }
+    let ran = place.run("--help").ok();
+    for command in [
+        "run",
+        "compare",
+        "trace",
+        "conform",
+        "schemes",
+        "parts",
+        "config",
+        "completions",
+    ] {
+        assert!(
+            ran.out
+                .lines()
+                .any(|line| line.trim_start().starts_with(command)),
+            "{command}"
+        );
+    }
+}
+
+#[test]
+fn schemes_and_their_options() {
+    let place = Place::new();
+    let list = place.run("schemes").ok().out;
+    for scheme in ["page", "block", "bast", "fast"] {
+        assert!(
+            list.lines()
+                .any(|line| line.starts_with(&format!("{scheme} "))),
+            "{scheme}"
+        );
+    }
+    let fast = place.run("schemes fast").ok().out;
+    assert!(
+        fast.contains("log_blocks") && fast.contains("sw_log"),
+        "{fast}"
+    );
+    let json = place.run("schemes fast --json").ok().json();
+    assert_eq!(json["key"], "fast");
+    assert!(json["options"].as_array().is_some_and(|options| {
+        options
+            .iter()
+            .any(|o| o["key"] == "log_blocks" && o["unit"] == "blocks, device")
+    }));
+    // Each scheme's page must print.
+    for scheme in place.run("schemes --json").ok().json().as_array().unwrap() {
+        place
+            .run_with(&["schemes", scheme["key"].as_str().unwrap()])
+            .ok();
+    }
+}
+
+#[test]
+fn parts_completions_and_configuration() {
+    let place = Place::new();
+    assert!(
+        place
+            .run("parts")
+            .ok()
+            .out
+            .lines()
+            .any(|line| line.starts_with("ssdsim "))
+    );
+    assert_eq!(
+        place
+            .run("parts --json")
+            .ok()
+            .json()
+            .as_array()
+            .map(Vec::len),
+        Some(8)
+    );
+    assert!(place.run("completions bash").ok().out.contains("floatgate"));
+    let schema = place.run("config --schema").ok().json();
+    assert!(schema["properties"]["device"]["properties"]["t_prog_us"].is_object());
+}
+
+#[test]
+fn the_example_configuration_is_accepted_with_every_default_in_force() {
+    let place = Place::new();
+    small_trace(&place);
+    let example = place.run("config").ok().out;
+    // Keys that do show their default are made active; where only an example stands they are left alone.
+    let mut shows_default = false;
+    let mut active = String::new();
+    for line in example
+        .lines()
+        .take_while(|line| !line.contains("[schemes."))
+    {
+        let key = line
+            .strip_prefix("# ")
+            .filter(|_| shows_default && !line.contains("file = "));
+        active.push_str(&format!("{}\n", key.unwrap_or(line)));
+        shows_default = line.starts_with("## ") && !line.contains("(default: ");
+    }
+    place.file("a.toml", active);
+    let given = place
+        .run("run --config a.toml --trace t.pages --scheme page --json")
+        .ok()
+        .json();
+    let default = place
+        .run("run --trace t.pages --scheme page --json")
+        .ok()
+        .json();
+    assert_eq!(given["results"], default["results"]);
+}
+
+#[test]
+fn a_run_prints_and_is_the_same_every_time() {
+    let place = Place::new();
+    small_trace(&place);
+    let ran = place
+        .run("run --scheme fast --trace t.pages --report r.html")
+        .ok();
+    assert!(
+        ran.err
+            .starts_with("Trace:  t.pages (pages): 6,000 requests accepted, "),
+        "{}",
+        ran.err
+    );
+    assert!(
+        ran.err.contains("\nMemory: about ") && ran.err.contains("\nReport: r.html\n"),
+        "{}",
+        ran.err
+    );
+    for part in [
+        "write amplification",
+        "page programs",
+        "erases of a block",
+        "energy",
+        "block map",
+    ] {
+        assert!(ran.out.contains(part), "{part}: {}", ran.out);
+    }
+    let json = || {
+        place
+            .run("run --scheme fast --trace t.pages --json")
+            .ok()
+            .json()
+    };
+    let first = json();
+    assert_eq!(first, json());
+    assert_eq!(first["results"][0]["scheme"], "fast");
+    let merges = &first["results"][0]["counters"]["merges"];
+    assert!(
+        merges["full"].as_u64().unwrap() > 0,
+        "the default device merges: {merges}"
+    );
+}
+
+#[test]
+fn overrides_win_over_the_file() {
+    let place = Place::new();
+    small_trace(&place);
+    place.file(
+        "a.toml",
+        "[device]\ndies = 2\nt_prog_us = 300\ncapacity_mib = 8\n[scheme]\nname = \"bast\"\n",
+    );
+    let run = |sets: &str| {
+        place
+            .run(&format!(
+                "run --config a.toml --trace t.pages --json {sets}"
+            ))
+            .ok()
+            .json()
+    };
+    let given = run("");
+    let of = |json: &Value, key: &str| json["configuration"]["device"][key].clone();
+    assert_eq!(
+        (
+            of(&given, "dies"),
+            of(&given, "t_prog_us"),
+            given["results"][0]["scheme"].clone()
+        ),
+        (2.into(), 300.0.into(), "bast".into())
+    );
+    let other = run(
+        "--set device.dies=1 --set device.t_prog_ns=250000 --set device.logical_pages=8192 --set scheme.name=fast",
+    );
+    assert_eq!(
+        (
+            of(&other, "dies"),
+            of(&other, "t_prog_us"),
+            of(&other, "logical_pages")
+        ),
+        (1.into(), 250.0.into(), 8192.into())
+    );
+    assert_eq!(other["results"][0]["scheme"], "fast");
+}
+
+#[test]
+fn a_scheme_alone_meets_the_device_that_it_meets_in_a_comparison() {
+    let place = Place::new();
+    small_trace(&place);
+    let compared = place
+        .run("compare --scheme page,bast,fast --trace t.pages --json --no-report")
+        .ok()
+        .json();
+    for result in compared["results"].as_array().unwrap() {
+        let key = result["scheme"].as_str().unwrap();
+        let alone = place
+            .run(&format!("run --scheme {key} --trace t.pages --json"))
+            .ok()
+            .json();
+        assert_eq!(&alone["results"][0], result, "{key}");
+    }
+    assert_eq!(place.files(), ["t.pages"]);
+}
+
+#[test]
+fn a_comparison_of_all_schemes_writes_its_report() {
+    let place = Place::new();
+    small_trace(&place);
+    let ran = place.run("compare --trace t.pages").ok();
+    assert!(
+        ran.err.ends_with("Report: floatgate-report.html\n"),
+        "{}",
+        ran.err
+    );
+    let report = std::fs::read_to_string(place.path("floatgate-report.html")).unwrap();
+    assert!(report.starts_with("<!doctype html>") && report.contains("\"results\""));
+    assert!(
+        !report.contains("http://") || !report.contains("src="),
+        "nothing from a network"
+    );
+    let schemes = place.run("schemes --json").ok().json();
+    for scheme in schemes.as_array().unwrap() {
+        let start = format!("{} ", scheme["key"].as_str().unwrap());
+        assert!(
+            ran.out.lines().any(|line| line.starts_with(&start)
+                && !line.contains("refused")
+                && !line.contains("BUG")),
+            "{start}: {}",
+            ran.out
+        );
+    }
+}
+
+#[test]
+fn a_run_without_garbage_collection_says_why() {
+    let place = Place::new();
+    place.file("w.pages", "W 0 1\nR 0 1\n");
+    let ran = place.run("run --trace w.pages --scheme page").ok();
+    assert!(
+        ran.out
+            .contains("Note: no garbage collection happened in page: the host wrote "),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
+fn traces_are_generated_converted_and_described() {
+    let place = Place::new();
+    small_trace(&place);
+    assert_eq!(
+        place
+            .run("trace info t.pages --page-bytes 2048")
+            .ok()
+            .out
+            .lines()
+            .next(),
+        Some("t.pages (pages): 6,000 requests accepted, 1 record skipped, 0 times clamped")
+    );
+    place
+        .run("trace convert t.pages t.csv.zst --page-bytes 2048")
+        .ok();
+    let statistics = |file: &str| {
+        place
+            .run(&format!("trace info {file} --json --page-bytes 2048"))
+            .ok()
+            .json()["statistics"]
+            .clone()
+    };
+    let (a, b) = (statistics("t.pages"), statistics("t.csv.zst"));
+    for key in [
+        "requests",
+        "reads",
+        "bytes_written",
+        "footprint_bytes",
+        "duration_ns",
+        "write_reuse",
+    ] {
+        assert_eq!(a[key], b[key], "{key}");
+    }
+    assert!(place.run("trace generate").ok().out.contains("zipf: "));
+    let info = place.run("trace info desktop --json").ok().json();
+    assert_eq!(info["statistics"]["requests"], 41_051);
+}
+
+const VECTOR: &str = r#"{"scheme": "page", "config": {"dies": 1, "blocks": 5, "pages": 4, "logical_pages": 8, "start": "full"},
+    "counters": {"host": {"page_reads": 1, "page_writes": 1, "page_trims": 0, "unwritten_reads": 0}, "flash": {"programs": {"host": 1}}}}"#;
+
+#[test]
+fn conformance_tells_equal_from_different() {
+    let place = Place::new();
+    place
+        .file("a.json", VECTOR)
+        .file("a.txt", "W 3 1 # a page\nR 3 1\n");
+    assert_eq!(place.run("conform a.json").ok().out, "equal     a.json\n");
+    place
+        .file(
+            "b.json",
+            VECTOR.replace("\"page_reads\": 1", "\"page_reads\": 7"),
+        )
+        .file("b.txt", "W 3 1\nR 3 1\n");
+    let ran = place.run("conform a.json b.json");
+    assert_eq!(ran.code, 1);
+    assert_eq!(
+        ran.out,
+        "equal     a.json\nDIFFERENT b.json\n    host.page_reads: expected 7, got 1\n"
+    );
+    let printed = place.run("conform --print b.json").ok().json();
+    assert_eq!(
+        (
+            &printed["scheme"],
+            &printed["counters"]["host"]["page_reads"]
+        ),
+        (&"page".into(), &1.into())
+    );
+    assert_eq!(place.run("conform missing.json").code, 2);
+    place.file("c.json", VECTOR).file("c.txt", "W 3\n");
+    let ran = place.run("conform c.json");
+    assert!(
+        ran.code == 2 && ran.out.contains("c.txt, line 1: "),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
+}

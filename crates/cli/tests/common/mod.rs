@@ -1,0 +1,106 @@
+//! The program in a folder of its own, and what came of it.
+
+// Each test file uses its own part of this.
+#![allow(dead_code)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A folder for one test.
+pub struct Place {
+    folder: tempfile::TempDir,
+}
+
+/// What a run of the program gave.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().expect("a temporary folder"),
+        }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes a file and gives nothing back: tests name files relative to the folder.
+    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> &Self {
+        std::fs::write(self.path(name), content).expect("a file in the temporary folder");
+        self
+    }
+
+    /// Runs the program in the folder; the arguments stand as on a command line, without quotes.
+    pub fn run(&self, arguments: &str) -> Ran {
+        let arguments: Vec<&str> = arguments.split_whitespace().collect();
+        self.run_with(&arguments)
+    }
+
+    pub fn run_with(&self, arguments: &[&str]) -> Ran {
+        let output = Command::new(env!("CARGO_BIN_EXE_floatgate"))
+            .args(arguments)
+            .current_dir(self.folder.path())
+            .output()
+            .expect("the program runs");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+        Ran {
+            code: output.status.code().unwrap_or(-1),
+            out: text(output.stdout),
+            err: text(output.stderr),
+        }
+    }
+
+    /// What lies in the folder.
+    pub fn files(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.folder.path()).expect("the folder");
+        let mut names: Vec<String> = entries
+            .map(|entry| {
+                entry
+                    .expect("an entry")
+                    .file_name()
+                    .to_string_lossy()
+                    .into_owned()
+            })
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+impl Ran {
+    /// A user error: exit code 2, nothing on standard output, exactly this message.
+    #[track_caller]
+    pub fn refused(&self, message: &str) {
+        assert_eq!(
+            (self.code, self.out.as_str(), self.err.as_str()),
+            (2, "", &*format!("{message}\n"))
+        );
+    }
+
+    #[track_caller]
+    pub fn ok(self) -> Self {
+        assert_eq!(self.code, 0, "{}", self.err);
+        self
+    }
+
+    #[track_caller]
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {}", self.out))
+    }
+}
+
+/// A trace of pages that overwrites a small space many times.
+pub fn small_trace(place: &Place) {
+    place.run("trace generate uniform --set space=2048 --set requests=6000 --set n=2 --set reads=30 --set arrival=fixed --set gap=400000 --page-bytes 2048 --out t.pages").ok();
+}
+
+/// The bundled traces' folder.
+pub fn traces() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces")
+}

@@ -1,0 +1,206 @@
+//! One row a request: what the columns say, that they add up to the counters, and the file.
+
+mod common;
+
+use common::config;
+use floatgate_core::rng::SplitMix64;
+use floatgate_sim::clock::{FlashOp, OpKind};
+use floatgate_sim::config::RunConfig;
+use floatgate_sim::host::Kind;
+use floatgate_sim::requests::{RequestRow, RequestsFile};
+use floatgate_sim::run::{Decoded, find, schemes};
+use floatgate_trace::{Op, Request};
+use serde_json::Value;
+
+fn r(arrival_ns: u64, op: Op, offset: u64, bytes: u64) -> Request {
+    Request {
+        arrival_ns,
+        op,
+        volume: 0,
+        offset,
+        bytes,
+    }
+}
+
+fn record(scheme: &str, config: &RunConfig, requests: &[Request]) -> (Value, Vec<RequestRow>) {
+    let schemes = schemes();
+    let scheme = find(&schemes, scheme).expect("it is in the registry");
+    let mut rows = Vec::new();
+    let record = scheme
+        .run_recording(
+            config,
+            &mut Decoded::new(requests),
+            &mut |_| {},
+            &mut |some| {
+                rows.extend_from_slice(some);
+                Ok(())
+            },
+        )
+        .expect("it runs");
+    let plain = scheme
+        .run(config, &mut Decoded::new(requests), &mut |_| {})
+        .expect("it runs");
+    assert_eq!(record, plain, "recording changes nothing");
+    (record, rows)
+}
+
+fn work(row: &RequestRow) -> [u64; 3] {
+    [row.work.translation_ns, row.work.flash_ns, row.work.gc_ns]
+}
+
+#[test]
+fn every_kind_of_request_on_one_die() {
+    let config = config(1, 16, 4, 8, &[]);
+    let ms = 1_000_000;
+    let requests = [
+        r(0, Op::Write, 0, 2048),
+        r(100, Op::Flush, 0, 0),
+        r(10 * ms, Op::Read, 0, 4096),
+        // One sub-page of 512 bytes.
+        r(20 * ms, Op::Read, 2048, 512),
+        // Half a page: its old content is read first.
+        r(30 * ms, Op::Write, 4096, 1024),
+        r(40 * ms, Op::Trim, 4096, 2048),
+    ];
+    let (_, rows) = record("page", &config, &requests);
+    let kinds: Vec<Kind> = rows.iter().map(|row| row.kind).collect();
+    assert_eq!(
+        kinds,
+        [
+            Kind::Write,
+            Kind::Flush,
+            Kind::Read,
+            Kind::Read,
+            Kind::Write,
+            Kind::Trim
+        ]
+    );
+    assert!(
+        rows.iter()
+            .enumerate()
+            .all(|(i, row)| row.request == i as u64)
+    );
+    let works: Vec<[u64; 3]> = rows.iter().map(work).collect();
+    let expected: [u64; 6] = [252_975, 0, 2 * 72_975, 33_375, 72_975 + 252_975, 0];
+    assert_eq!(works, expected.map(|flash_ns| [0, flash_ns, 0]));
+    // The flush waits for the write.
+    assert_eq!((rows[1].arrival_ns, rows[1].end_ns), (100, 252_975));
+    assert_eq!(
+        (rows[2].first_lpn, rows[2].pages, rows[2].start_ns),
+        (0, 2, 10 * ms)
+    );
+    assert_eq!((rows[5].first_lpn, rows[5].pages), (2, 1));
+}
+
+#[test]
+fn translation_stands_apart() {
+    let config = config(1, 24, 4, 8, &[]);
+    let requests = [r(0, Op::Read, 0, 2048)];
+    let (_, rows) = record("hat", &config, &requests);
+    assert_eq!(
+        (work(&rows[0]), rows[0].start_ns, rows[0].end_ns),
+        ([115, 72_975, 0], 0, 73_090)
+    );
+    let (_, rows) = record("dftl", &config, &requests);
+    assert_eq!(
+        (work(&rows[0]), rows[0].start_ns, rows[0].end_ns),
+        ([72_975, 72_975, 0], 0, 145_950)
+    );
+}
+
+#[test]
+fn rows_add_up_to_the_counters() {
+    for (scheme, channels, depth, copyback) in [
+        ("fast", 4, 0, false),
+        ("dftl", 2, 0, true),
+        ("blog", 2, 3, false),
+        ("fast", 1, 2, true),
+    ] {
+        let options: &[(&str, &str)] = if scheme == "dftl" {
+            &[]
+        } else {
+            &[("log_blocks", "12")]
+        };
+        let mut config = config(4, 40, 8, 24, options);
+        config.device.channels = channels;
+        config.device.copyback = copyback;
+        config.host.queue_depth = depth;
+        let mut rng = SplitMix64::new(7);
+        let requests: Vec<Request> = (0..5000)
+            .map(|i| {
+                let op = if rng.below(3) == 0 {
+                    Op::Read
+                } else {
+                    Op::Write
+                };
+                r(
+                    i * 400_000,
+                    op,
+                    rng.below(700) * 2048,
+                    (1 + rng.below(4)) * 1024,
+                )
+            })
+            .collect();
+        let (record, rows) = record(scheme, &config, &requests);
+        assert_eq!(rows.len(), requests.len());
+        assert!(
+            rows.iter()
+                .enumerate()
+                .all(|(i, row)| row.request == i as u64)
+        );
+        let sum = |of: &dyn Fn(&RequestRow) -> u64| rows.iter().map(of).sum::<u64>();
+        let count = |path: &str| record.pointer(path).and_then(Value::as_u64).unwrap_or(0);
+        let machine = config.device.machine();
+        let of = |kind| machine.duration_ns(FlashOp::new(kind, 0));
+        let pages = |cause: &str| {
+            count(&format!("/counters/flash/reads/{cause}")) * of(OpKind::Read)
+                + count(&format!("/counters/flash/programs/{cause}")) * of(OpKind::Program)
+                + count(&format!("/counters/flash/oob_reads/{cause}")) * of(OpKind::OobRead)
+        };
+        let saved = of(OpKind::Read) + of(OpKind::Program) - of(OpKind::CopyBack);
+        let erases =
+            |cause: &str| count(&format!("/counters/flash/erases/{cause}")) * of(OpKind::Erase);
+        let all = pages("gc") + pages("map") + erases("gc") + erases("map");
+        let behind = sum(&|row| row.work.gc_ns + row.work.translation_ns);
+        assert_eq!(
+            behind,
+            all - count("/stats/copybacks") * saved,
+            "{scheme} {channels}"
+        );
+        assert!(sum(&|row| row.work.flash_ns) <= pages("host"));
+        let responses = sum(&|row| row.end_ns - row.arrival_ns) as f64 / rows.len() as f64 / 1000.0;
+        let mean = record
+            .pointer("/time/response/all/mean_us")
+            .and_then(Value::as_f64)
+            .unwrap_or(0.0);
+        assert!((responses - mean).abs() < 1e-6 * mean, "{responses} {mean}");
+        assert!(
+            rows.iter()
+                .all(|row| row.arrival_ns <= row.start_ns && row.start_ns <= row.end_ns)
+        );
+    }
+}
+
+#[test]
+fn a_file_of_rows() {
+    let config = config(1, 16, 4, 8, &[]);
+    let requests = [r(5, Op::Write, 2048, 2048), r(6, Op::Read, 2048, 2048)];
+    let (_, rows) = record("page", &config, &requests);
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("rows.csv");
+    let mut file = RequestsFile::create(&path).expect("it can be made");
+    file.write(&rows).expect("it can be written");
+    assert_eq!(file.finish().expect("it ends").rows, 2);
+    let text = std::fs::read_to_string(&path).expect("it is there");
+    assert_eq!(
+        text,
+        "request,op,first_lpn,pages,arrival_ns,issue_ns,start_ns,end_ns,queueing_ns,translation_ns,flash_ns,gc_ns\n\
+         0,W,1,1,5,5,5,252980,0,0,252975,0\n\
+         1,R,1,1,6,6,252980,325955,252974,0,72975,0\n"
+    );
+    let mut file =
+        RequestsFile::create(folder.path().join("rows.parquet")).expect("Parquet is built in");
+    file.write(&rows).expect("it can be written");
+    assert!(file.finish().expect("it ends").file_bytes > 100);
+    assert!(RequestsFile::create(folder.path().join("rows.txt")).is_err());
+}

@@ -1,0 +1,177 @@
+//! What experiments share: devices, and runs over all cores.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use floatgate_core::Start;
+use floatgate_core::options::Value as OptionValue;
+use floatgate_sim::clock::Mode;
+use floatgate_sim::config::{Arrivals, Beyond, Device, Host, Recipe, RunConfig};
+use floatgate_sim::part::part;
+use floatgate_sim::run::{Decoded, Scheme, find, schemes};
+use floatgate_trace::Request;
+use serde_json::Value;
+
+use crate::workload::Workload;
+
+/// The schemes, the trace of the command line, the cores.
+pub struct Lab {
+    /// Trace asked for.
+    pub trace: Option<String>,
+    schemes: Vec<Scheme>,
+}
+
+/// A run to be made.
+#[derive(Clone, Debug)]
+pub struct Job<'a> {
+    /// What it is, for messages.
+    pub label: String,
+    /// All but its trace.
+    pub config: RunConfig,
+    /// Its trace.
+    pub requests: &'a [Request],
+}
+
+impl Lab {
+    /// A laboratory.
+    pub fn new(trace: Option<String>) -> Self {
+        Self {
+            trace,
+            schemes: schemes(),
+        }
+    }
+
+    /// The trace asked for, or this one of the bundled ones.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn recorded(&self, default: &str) -> Result<Workload, String> {
+        Workload::open(self.trace.as_deref().unwrap_or(default))
+    }
+
+    /// Makes all runs, as many at a time as there are cores; their records in the order of the jobs.
+    ///
+    /// # Errors
+    /// What went wrong with the first that failed.
+    pub fn run(&self, jobs: &[Job<'_>]) -> Result<Vec<Value>, String> {
+        let next = AtomicUsize::new(0);
+        let records: Vec<Mutex<Result<Value, String>>> = jobs
+            .iter()
+            .map(|_| Mutex::new(Err("it was not run".into())))
+            .collect();
+        let cores = thread::available_parallelism()
+            .map_or(1, usize::from)
+            .min(jobs.len());
+        thread::scope(|scope| {
+            for _ in 0..cores {
+                scope.spawn(|| {
+                    while let Some((job, place)) = {
+                        let i = next.fetch_add(1, Ordering::Relaxed);
+                        jobs.get(i).zip(records.get(i))
+                    } {
+                        let record = self.one(job);
+                        if let Ok(mut place) = place.lock() {
+                            *place = record;
+                        }
+                    }
+                });
+            }
+        });
+        let taken = records
+            .into_iter()
+            .map(|record| record.into_inner().map_err(|e| e.to_string())?);
+        taken
+            .zip(jobs)
+            .map(|(record, job)| record.map_err(|text| format!("{}: {text}", job.label)))
+            .collect()
+    }
+
+    fn one(&self, job: &Job<'_>) -> Result<Value, String> {
+        let scheme =
+            find(&self.schemes, &job.config.scheme).map_err(|refusal| refusal.to_string())?;
+        scheme
+            .run(&job.config, &mut Decoded::new(job.requests), &mut |_| {})
+            .map_err(|e| e.to_string())
+    }
+}
+
+/// A device of a preset part.
+///
+/// # Panics
+/// If there is no such part.
+pub fn device(
+    part_name: &str,
+    dies: u32,
+    data_blocks: u32,
+    more_blocks: u32,
+    mode: Mode,
+) -> Device {
+    let part = part(part_name)
+        .unwrap_or_else(|| panic!("part {part_name} is a preset"))
+        .clone();
+    let logical_pages = u64::from(data_blocks) * u64::from(dies) * u64::from(part.pages_per_block);
+    Device {
+        mode,
+        ..Device::one_die_a_channel(part, dies, data_blocks + more_blocks, logical_pages)
+    }
+}
+
+/// One request at a time, each as soon as the one before is complete; regions of the trace get places in the
+/// order of their first touch. A region of a whole stripe (pages of a block times dies) keeps what lies inside
+/// one together; 0 takes 1 MiB.
+pub fn one_at_a_time(region_pages: u32) -> Host {
+    Host {
+        arrivals: Arrivals::Closed,
+        queue_depth: 1,
+        beyond: Beyond::Compact,
+        compact_region_pages: region_pages,
+        ..Host::default()
+    }
+}
+
+/// A run of a scheme with options in words.
+pub fn config(
+    device: &Device,
+    host: &Host,
+    start: Start,
+    scheme: &str,
+    options: &[(&str, String)],
+) -> RunConfig {
+    RunConfig {
+        device: device.clone(),
+        start,
+        ageing: Vec::new(),
+        host: host.clone(),
+        scheme: scheme.into(),
+        options: options
+            .iter()
+            .map(|(key, word)| ((*key).into(), OptionValue::from_word(word)))
+            .collect(),
+    }
+}
+
+/// The same, after the trace has been played once that does not count.
+pub fn replayed(config: RunConfig) -> RunConfig {
+    RunConfig {
+        ageing: vec![Recipe::Replay],
+        ..config
+    }
+}
+
+/// A number of a record by its path, as `derived.erases`.
+pub fn at(record: &Value, path: &str) -> Option<f64> {
+    record
+        .pointer(&format!("/{}", path.replace('.', "/")))
+        .and_then(Value::as_f64)
+}
+
+/// A count of a record; 0 where there is none.
+pub fn count(record: &Value, path: &str) -> u64 {
+    at(record, path).unwrap_or(0.0) as u64
+}
+
+/// `(a - b) / b` in percent.
+pub fn over(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    Some((a? - b?) / b? * 100.0).filter(|percent| percent.is_finite())
+}
