@@ -1,7 +1,10 @@
 //! The flash of a scheme on a chip with bytes: host buffer, sequence numbers, counters, program rules.
 
+use std::collections::BTreeMap;
+
 use floatgate_core::flash::{Cause, Flash, Oob, OobRead, Role, Slot};
 use floatgate_core::ledger::Ledger;
+use floatgate_core::ram::RamFlash;
 use floatgate_core::{Geometry, Lpn, Pbn, Ppn};
 
 use crate::nand::{Nand, NandError, SCHEME_BYTES, Spare};
@@ -25,8 +28,17 @@ pub struct NandFlash<N> {
     scratch: Vec<u8>,
     pending_oob: [u8; SCHEME_BYTES],
     last_oob: Option<[u8; SCHEME_BYTES]>,
-    /// A start state is made by calls that cannot fail; what went wrong comes with the next operation.
-    deferred: Option<NandError>,
+    /// Pages of the start state, until the first operation programs them: a scheme may still add to their OOBs.
+    staged: BTreeMap<Ppn, Staged>,
+}
+
+/// A page of the start state.
+#[derive(Debug)]
+struct Staged {
+    oob: Oob,
+    oob_bytes: [u8; SCHEME_BYTES],
+    /// Of a mapping page; host pages hold what follows from their number.
+    bytes: Option<Vec<u8>>,
 }
 
 impl<N: Nand> NandFlash<N> {
@@ -47,7 +59,7 @@ impl<N: Nand> NandFlash<N> {
             scratch: vec![0; nand.page_bytes()],
             pending_oob: [0; SCHEME_BYTES],
             last_oob: None,
-            deferred: None,
+            staged: BTreeMap::new(),
             nand,
         }
     }
@@ -90,12 +102,36 @@ impl<N: Nand> NandFlash<N> {
     /// # Errors
     /// As the chip has them.
     pub fn flush(&mut self) -> Result<(), NandError> {
-        self.check_deferred()?;
+        self.settle()?;
         self.nand.flush()
     }
 
-    fn check_deferred(&mut self) -> Result<(), NandError> {
-        self.deferred.take().map_or(Ok(()), Err)
+    /// Programs the start state, if that has not been done.
+    fn settle(&mut self) -> Result<(), NandError> {
+        for (to, page) in std::mem::take(&mut self.staged) {
+            self.sequence += 1;
+            let spare = Spare {
+                bytes: page.oob_bytes,
+                ..Spare::new(page.oob, self.sequence)
+            };
+            let bytes = page
+                .bytes
+                .unwrap_or_else(|| RamFlash::initial_page(page.oob.lpn, self.nand.page_bytes()));
+            self.nand.program(to, &spare, &bytes)?;
+        }
+        Ok(())
+    }
+
+    fn stage(&mut self, to: Ppn, oob: Oob, bytes: Option<Vec<u8>>) {
+        let oob_bytes = [0; SCHEME_BYTES];
+        self.staged.insert(
+            to,
+            Staged {
+                oob,
+                oob_bytes,
+                bytes,
+            },
+        );
     }
 
     fn slot_range(&self, slot: Slot) -> std::ops::Range<usize> {
@@ -123,14 +159,6 @@ impl<N: Nand> NandFlash<N> {
         self.sequence = spare.sequence;
         self.ledger.program(to, cause);
     }
-
-    fn preload_page(&mut self, to: Ppn, oob: Oob) {
-        let spare = self.spare(oob);
-        match self.nand.program(to, &spare, &self.scratch) {
-            Ok(()) => self.sequence = spare.sequence,
-            Err(error) => self.deferred = self.deferred.take().or(Some(error)),
-        }
-    }
 }
 
 /// The bytes of a read page, unless it only names what was lost.
@@ -155,7 +183,7 @@ impl<N: Nand> Flash for NandFlash<N> {
     }
 
     fn next_sequence(&self) -> u64 {
-        self.sequence + 1
+        self.sequence + self.staged.len() as u64 + 1
     }
 
     fn written(&self, pbn: Pbn) -> u32 {
@@ -175,6 +203,7 @@ impl<N: Nand> Flash for NandFlash<N> {
     }
 
     fn host_read(&mut self, slot: Slot, from: Ppn, _after: ()) -> Result<(), NandError> {
+        self.settle()?;
         self.ledger.read(from, Cause::Host);
         let range = self.slot_range(slot);
         let spare = not_lost(from, self.nand.read(from, &mut self.buffer[range])?)?;
@@ -189,7 +218,7 @@ impl<N: Nand> Flash for NandFlash<N> {
     }
 
     fn host_program(&mut self, slot: Slot, to: Ppn, oob: Oob, _after: ()) -> Result<(), NandError> {
-        self.check_deferred()?;
+        self.settle()?;
         let (spare, range) = (self.spare(oob), self.slot_range(slot));
         self.nand.program(to, &spare, &self.buffer[range])?;
         self.programmed_now(to, &spare, Cause::Host);
@@ -206,7 +235,7 @@ impl<N: Nand> Flash for NandFlash<N> {
         cause: Cause,
         _after: (),
     ) -> Result<(), NandError> {
-        self.check_deferred()?;
+        self.settle()?;
         self.ledger.read(from, cause);
         let mut spare = self.spare(oob);
         match self.nand.read(from, &mut self.scratch) {
@@ -227,6 +256,7 @@ impl<N: Nand> Flash for NandFlash<N> {
         take: impl FnOnce(&[u8]),
         _after: (),
     ) -> Result<(), NandError> {
+        self.settle()?;
         self.ledger.read(from, Cause::Map);
         let spare = not_lost(from, self.nand.read(from, &mut self.scratch)?)?;
         self.last_oob = Some(spare.bytes);
@@ -241,7 +271,7 @@ impl<N: Nand> Flash for NandFlash<N> {
         fill: impl FnOnce(&mut [u8]),
         _after: (),
     ) -> Result<(), NandError> {
-        self.check_deferred()?;
+        self.settle()?;
         let spare = self.spare(oob);
         self.scratch.fill(0);
         fill(&mut self.scratch);
@@ -254,6 +284,7 @@ impl<N: Nand> Flash for NandFlash<N> {
         cause: Cause,
         _after: (),
     ) -> Result<(Option<OobRead>, ()), NandError> {
+        self.settle()?;
         self.ledger.read_oob(cause);
         self.last_oob = None;
         match self.nand.read_spare(from) {
@@ -269,7 +300,7 @@ impl<N: Nand> Flash for NandFlash<N> {
     }
 
     fn erase(&mut self, block: Pbn, cause: Cause, _after: ()) -> Result<(), NandError> {
-        self.check_deferred()?;
+        self.settle()?;
         self.nand.erase(block)?;
         self.ledger.erase(block, cause);
         Ok(())
@@ -299,10 +330,8 @@ impl<N: Nand> Flash for NandFlash<N> {
     fn preload(&mut self, block: Pbn, pages: u32, role: Role, lpn_of: &mut dyn FnMut(u32) -> Lpn) {
         self.ledger.preload(block, pages);
         for page in 0..pages {
-            let lpn = lpn_of(page);
-            self.scratch = floatgate_core::ram::RamFlash::initial_page(lpn, self.scratch.len());
             let to = self.ledger.geometry().ppn(block, page);
-            self.preload_page(to, Oob::new(lpn, role));
+            self.stage(to, Oob::new(lpn_of(page), role), None);
         }
     }
 
@@ -315,10 +344,17 @@ impl<N: Nand> Flash for NandFlash<N> {
     ) {
         self.ledger.preload(block, pages);
         for page in 0..pages {
-            self.scratch.fill(0);
-            fill(page, &mut self.scratch);
+            let mut bytes = vec![0; self.nand.page_bytes()];
+            fill(page, &mut bytes);
             let to = self.ledger.geometry().ppn(block, page);
-            self.preload_page(to, Oob::new(number_of(page), Role::Map));
+            self.stage(to, Oob::new(number_of(page), Role::Map), Some(bytes));
         }
+    }
+
+    fn preload_oob_bytes(&mut self, at: Ppn, fill: impl FnOnce(&mut [u8])) {
+        let page = self.staged.get_mut(&at);
+        let page = page.expect("OOB bytes of a page that is not preloaded: the scheme has a bug");
+        page.oob_bytes.fill(0);
+        fill(&mut page.oob_bytes);
     }
 }
