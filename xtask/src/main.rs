@@ -9,6 +9,7 @@ cargo xtask <chore>
 
   test     format, lints, all tests, conformance vectors, the two commands of the README;
            says what it skipped and why
+  torture  power cuts at random: --minutes N [--scheme S] [--seed N], or --replay 'LINE'
   help     this text
 ";
 
@@ -16,6 +17,7 @@ fn main() -> ExitCode {
     let chore = std::env::args().nth(1).unwrap_or_else(|| "help".into());
     match chore.as_str() {
         "test" => test(),
+        "torture" => torture(),
         "help" | "--help" | "-h" => {
             print!("{HELP}");
             ExitCode::SUCCESS
@@ -25,6 +27,13 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Every scheme under random power cuts; prints the cut points tried, or the line that replays a failure.
+fn torture() -> ExitCode {
+    let run = ["run", "--release", "--locked", "-p", "floatgate-core", "--example", "torture", "--"];
+    let status = Command::new(env!("CARGO")).current_dir(root()).args(run).args(std::env::args().skip(2)).status();
+    if status.is_ok_and(|status| status.success()) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// How a step ended.

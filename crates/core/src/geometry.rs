@@ -251,6 +251,19 @@ impl Space {
         Lpn(page * self.geometry.dies + self.first_die + die)
     }
 
+    /// The local page (numbered die by die) that an OOB's LPN names, if it is one of this space.
+    #[inline]
+    pub fn local_lpn(&self, lpn: Lpn) -> Option<Lpn> {
+        if lpn.0 >= self.geometry.logical_pages {
+            return None;
+        }
+        let (page, die) = self.geometry.home(lpn);
+        let die = die
+            .checked_sub(self.first_die)
+            .filter(|&die| die < self.dies)?;
+        Some(Lpn(die * self.geometry.logical_pages_per_die() + page))
+    }
+
     /// This instance's share of a budget of blocks that is given for the whole device.
     ///
     /// # Errors
@@ -307,6 +320,9 @@ mod tests {
             let one = Space::one_die(&geometry, die);
             for p in 0..48 {
                 assert_eq!(one.device_lpn(Lpn(p)), Lpn(p * 4 + die));
+                assert_eq!(one.local_lpn(Lpn(p * 4 + die)), Some(Lpn(p)));
+                assert_eq!(one.local_lpn(Lpn(p * 4 + (die + 1) % 4)), None);
+                assert_eq!(whole.local_lpn(Lpn(p * 4 + die)), Some(Lpn(die * 48 + p)));
                 assert_eq!(whole.device_lpn(Lpn(die * 48 + p)), Lpn(p * 4 + die));
             }
         }

@@ -183,6 +183,27 @@ impl Ledger {
         *count(&mut self.counters.erases, cause) += 1;
     }
 
+    /// An erase that was cut: of the programmed pages those that `keeps` names still look programmed. Nothing
+    /// is counted.
+    pub fn tear_erase(&mut self, pbn: Pbn, keeps: impl Fn(u32) -> bool) {
+        let (written, mut kept, mut top) = (self.written(pbn), 0, 0);
+        for page in 0..written {
+            let at = self.geometry.ppn(pbn, page);
+            let stays = self.is_programmed(at) && keeps(page);
+            self.mark_gap(at, !stays);
+            if stays {
+                kept += 1;
+                top = page + 1;
+            }
+        }
+        for page in top..written {
+            self.mark_gap(self.geometry.ppn(pbn, page), false);
+        }
+        let block = &mut self.blocks[pbn.index()];
+        block.written = top as u16;
+        block.gaps = (top - kept) as u16;
+    }
+
     /// Makes the start state of a block: its first `pages` pages are programmed, nothing is counted.
     pub fn preload(&mut self, pbn: Pbn, pages: u32) {
         let block = &mut self.blocks[pbn.index()];

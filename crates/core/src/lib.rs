@@ -17,6 +17,7 @@
 
 pub mod address;
 pub mod corner;
+pub mod cut;
 pub mod flash;
 pub mod ftl;
 pub mod geometry;
@@ -30,9 +31,10 @@ pub mod report;
 pub mod rng;
 pub mod striped;
 pub mod suite;
+pub mod torture;
 
 pub use address::{Lpn, Pbn, Ppn};
 pub use flash::{Cause, Flash, Oob, Role, Slot};
-pub use ftl::{Ftl, Refusal, Run, Start};
+pub use ftl::{Ftl, NoRecovery, Refusal, Run, Start};
 pub use geometry::{Geometry, ProgramOrder, Space};
 pub use striped::Striped;

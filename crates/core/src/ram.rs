@@ -1,5 +1,7 @@
 //! A flash of real bytes in memory: the second flash, on which every scheme must keep what it was given.
 
+use std::sync::Arc;
+
 use crate::address::{Lpn, Pbn, Ppn};
 use crate::flash::{Cause, Flash, Oob, OobRead, Role, SCHEME_OOB_BYTES, Slot};
 use crate::geometry::Geometry;
@@ -8,8 +10,10 @@ use crate::ledger::Ledger;
 #[derive(Clone, Debug)]
 struct Page {
     oob: OobRead,
-    oob_bytes: Vec<u8>,
-    bytes: Vec<u8>,
+    /// `None`: all zeroes.
+    oob_bytes: Option<Arc<[u8]>>,
+    /// Shared, so that copies of a page and of the whole flash cost no copy of the bytes.
+    bytes: Arc<[u8]>,
 }
 
 /// Flash in memory. Pages are `page_bytes` long; the host's data passes through [`RamFlash::buffer`].
@@ -17,15 +21,21 @@ struct Page {
 pub struct RamFlash {
     /// Program state and counters.
     pub ledger: Ledger,
+    /// `None` where erased, and where programmed but unreadable.
     pages: Vec<Option<Page>>,
+    /// Blocks whose erase was cut: nothing may be programmed there before another erase.
+    half_erased: Vec<bool>,
     page_bytes: usize,
     sequence: u64,
     buffer: Vec<Vec<u8>>,
     /// Reads of pages that were not live.
     pub unwritten_reads: u64,
-    pending_oob: Vec<u8>,
-    last_oob: Vec<u8>,
+    pending_oob: Option<Arc<[u8]>>,
+    last_oob: Option<Arc<[u8]>>,
 }
+
+/// The scheme's bytes of a page that got none.
+static ZEROES: [u8; SCHEME_OOB_BYTES] = [0; SCHEME_OOB_BYTES];
 
 impl RamFlash {
     /// An erased flash.
@@ -33,12 +43,13 @@ impl RamFlash {
         Self {
             ledger: Ledger::new(geometry),
             pages: vec![None; geometry.pages() as usize],
+            half_erased: vec![false; geometry.blocks() as usize],
             page_bytes,
             sequence: 0,
             buffer: Vec::new(),
             unwritten_reads: 0,
-            pending_oob: vec![0; SCHEME_OOB_BYTES],
-            last_oob: Vec::new(),
+            pending_oob: None,
+            last_oob: None,
         }
     }
 
@@ -60,13 +71,48 @@ impl RamFlash {
             .collect()
     }
 
-    fn put(&mut self, to: Ppn, oob: Oob, bytes: Vec<u8>) {
+    /// The power goes while a page is programmed: the page is used up and cannot be read.
+    pub fn tear_program(&mut self, to: Ppn) {
+        self.pending_oob = None;
+        self.program(to, Cause::Host);
+        self.sequence += 1;
+    }
+
+    /// The power goes while a block is erased: each of its pages is as it was, unreadable, or blank, by the
+    /// bits of `chaos`.
+    pub fn tear_erase(&mut self, block: Pbn, chaos: u64) {
+        let mut random = crate::rng::SplitMix64::new(chaos);
+        let fates: Vec<u64> = (0..self.ledger.written(block))
+            .map(|_| random.below(3))
+            .collect();
+        self.ledger
+            .tear_erase(block, |page| fates[page as usize] > 0);
+        let first = self.ledger.geometry().first_page(block).index();
+        for (page, fate) in fates.into_iter().enumerate() {
+            if fate < 2 {
+                self.pages[first + page] = None;
+            }
+        }
+        // With nothing left to see it cannot be told from a finished erase, so it is one.
+        self.half_erased[block.index()] = self.ledger.written(block) > 0;
+    }
+
+    fn program(&mut self, to: Ppn, cause: Cause) {
+        let block = self.ledger.program(to, cause);
+        assert!(
+            !self.half_erased[block.index()],
+            "program into block {}, whose erase was cut: the scheme has a bug",
+            block.0
+        );
+    }
+
+    fn put(&mut self, to: Ppn, oob: Oob, bytes: Arc<[u8]>) {
         self.sequence += 1;
         let oob = OobRead {
             oob,
             sequence: self.sequence,
         };
-        let oob_bytes = std::mem::replace(&mut self.pending_oob, vec![0; SCHEME_OOB_BYTES]);
+        let oob_bytes = self.pending_oob.take();
         self.pages[to.index()] = Some(Page {
             oob,
             oob_bytes,
@@ -77,7 +123,7 @@ impl RamFlash {
     fn page(&self, from: Ppn) -> &Page {
         self.pages[from.index()]
             .as_ref()
-            .expect("read of an erased page: the scheme has a bug")
+            .expect("read of an erased or unreadable page: the scheme has a bug")
     }
 
     /// The OOB of a page, uncounted, for checks.
@@ -88,7 +134,7 @@ impl RamFlash {
     /// The scheme's bytes of a page's OOB, uncounted, for checks.
     pub fn peek_oob_bytes(&self, from: Ppn) -> Option<&[u8]> {
         let page = self.pages[from.index()].as_ref();
-        page.map(|page| page.oob_bytes.as_slice())
+        page.map(|page| page.oob_bytes.as_deref().unwrap_or(&ZEROES))
     }
 }
 
@@ -127,15 +173,16 @@ impl Flash for RamFlash {
 
     fn host_read(&mut self, slot: Slot, from: Ppn, _after: ()) -> Result<(), Self::Error> {
         self.ledger.read(from, Cause::Host);
-        let bytes = self.page(from).bytes.clone();
-        self.last_oob = self.page(from).oob_bytes.clone();
-        self.buffer[slot.0 as usize] = bytes;
+        let page = self.pages[from.index()].as_ref();
+        let page = page.expect("read of an erased or unreadable page: the scheme has a bug");
+        self.last_oob = Some(page.oob_bytes.clone().unwrap_or_else(|| ZEROES.into()));
+        self.buffer[slot.0 as usize].copy_from_slice(&page.bytes);
         Ok(())
     }
 
     fn host_unwritten(&mut self, slot: Slot, _after: ()) {
         self.unwritten_reads += 1;
-        self.buffer[slot.0 as usize] = vec![0; self.page_bytes];
+        self.buffer[slot.0 as usize].fill(0);
     }
 
     fn host_program(
@@ -145,8 +192,8 @@ impl Flash for RamFlash {
         oob: Oob,
         _after: (),
     ) -> Result<(), Self::Error> {
-        self.ledger.program(to, Cause::Host);
-        let bytes = self.buffer[slot.0 as usize].clone();
+        self.program(to, Cause::Host);
+        let bytes = self.buffer[slot.0 as usize].as_slice().into();
         self.put(to, oob, bytes);
         Ok(())
     }
@@ -162,7 +209,7 @@ impl Flash for RamFlash {
         _after: (),
     ) -> Result<(), Self::Error> {
         self.ledger.read(from, cause);
-        self.ledger.program(to, cause);
+        self.program(to, cause);
         let bytes = self.page(from).bytes.clone();
         assert_eq!(
             self.page(from).oob.oob.lpn,
@@ -191,10 +238,10 @@ impl Flash for RamFlash {
         fill: impl FnOnce(&mut [u8]),
         _after: (),
     ) -> Result<(), Self::Error> {
-        self.ledger.program(to, Cause::Map);
+        self.program(to, Cause::Map);
         let mut bytes = vec![0; self.page_bytes];
         fill(&mut bytes);
-        self.put(to, oob, bytes);
+        self.put(to, oob, bytes.into());
         Ok(())
     }
 
@@ -206,7 +253,7 @@ impl Flash for RamFlash {
     ) -> Result<(Option<OobRead>, ()), Self::Error> {
         self.ledger.read_oob(cause);
         let page = self.pages[from.index()].as_ref();
-        self.last_oob = page.map(|page| page.oob_bytes.clone()).unwrap_or_default();
+        self.last_oob = page.map(|page| page.oob_bytes.clone().unwrap_or_else(|| ZEROES.into()));
         Ok((page.map(|page| page.oob), ()))
     }
 
@@ -215,6 +262,7 @@ impl Flash for RamFlash {
         let geometry = self.ledger.geometry();
         let first = geometry.first_page(block).index();
         self.pages[first..first + geometry.pages_per_block as usize].fill(None);
+        self.half_erased[block.index()] = false;
         Ok(())
     }
 
@@ -231,12 +279,13 @@ impl Flash for RamFlash {
     fn background(&mut self, _at_ns: u64) {}
 
     fn next_oob_bytes(&mut self, fill: impl FnOnce(&mut [u8])) {
-        self.pending_oob = vec![0; SCHEME_OOB_BYTES];
-        fill(&mut self.pending_oob);
+        let mut bytes = vec![0; SCHEME_OOB_BYTES];
+        fill(&mut bytes);
+        self.pending_oob = Some(bytes.into());
     }
 
     fn last_oob_bytes(&self) -> &[u8] {
-        &self.last_oob
+        self.last_oob.as_deref().unwrap_or_default()
     }
 
     fn preload(&mut self, block: Pbn, pages: u32, role: Role, lpn_of: &mut dyn FnMut(u32) -> Lpn) {
@@ -245,7 +294,7 @@ impl Flash for RamFlash {
             let lpn = lpn_of(page);
             let at = self.ledger.geometry().ppn(block, page);
             let bytes = Self::initial_page(lpn, self.page_bytes);
-            self.put(at, Oob::new(lpn, role), bytes);
+            self.put(at, Oob::new(lpn, role), bytes.into());
         }
     }
 
@@ -261,14 +310,15 @@ impl Flash for RamFlash {
             let at = self.ledger.geometry().ppn(block, page);
             let mut bytes = vec![0; self.page_bytes];
             fill(page, &mut bytes);
-            self.put(at, Oob::new(number_of(page), Role::Map), bytes);
+            self.put(at, Oob::new(number_of(page), Role::Map), bytes.into());
         }
     }
 
     fn preload_oob_bytes(&mut self, at: Ppn, fill: impl FnOnce(&mut [u8])) {
         let page = self.pages[at.index()].as_mut();
         let page = page.expect("OOB bytes of an erased page: the scheme has a bug");
-        page.oob_bytes.fill(0);
-        fill(&mut page.oob_bytes);
+        let mut bytes = vec![0; SCHEME_OOB_BYTES];
+        fill(&mut bytes);
+        page.oob_bytes = Some(bytes.into());
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::address::Lpn;
 use crate::flash::Flash;
-use crate::ftl::{Ftl, PartTimes, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, PartTimes, RecoveryCost, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::report::{Observation, SchemeCounters, Table, combine_all};
 
@@ -78,6 +78,24 @@ impl<S: Ftl> Ftl for Striped<S> {
             .map(|die| S::format(&Space::one_die(&geometry, die), options, start, flash))
             .collect::<Result<_, _>>()?;
         Ok(Self { dies, geometry })
+    }
+
+    /// Instance by instance: each reads and writes only its own die.
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &Self::Options,
+        means: Means,
+        flash: &mut F,
+    ) -> Result<Self, NoRecovery<F::Error>> {
+        let geometry = space.geometry.clone();
+        let dies = (0..geometry.dies)
+            .map(|die| S::recover(&Space::one_die(&geometry, die), options, means, flash))
+            .collect::<Result<_, _>>()?;
+        Ok(Self { dies, geometry })
+    }
+
+    fn recovery_costs(geometry: &Geometry, options: &Self::Options) -> Vec<RecoveryCost> {
+        S::recovery_costs(geometry, options)
     }
 
     #[inline]

@@ -15,14 +15,15 @@
 //! logical block. Merges are lazy. A read is one page read.
 //!
 //! **Recovery.** Full OOB scan, newest sequence number per page; of two blocks of one logical block the
-//! older is the data block. With map blocks: the map area and the OOBs of the log blocks.
+//! older is the data block, unless the younger is a rebuild. Found log blocks take no more pages. The map
+//! area, if there is one, is written anew.
 //!
 //! **Deviations and why.** The papers leave the victim choice open: least recently written is the default,
 //! `fifo` is offered. The restart after a merge (the page may now fit the data block) is ours.
 
 use crate::address::Lpn;
 use crate::flash::{Flash, Role, Slot};
-use crate::ftl::{Ftl, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::parts::hybrid::{Hybrid, HybridPlan, Log};
 use crate::report::{SchemeCounters, Table};
@@ -64,6 +65,26 @@ pub struct Bast {
 }
 
 impl Bast {
+    fn plan(space: &Space, options: &BastOptions) -> Result<HybridPlan, Refusal> {
+        let log_blocks = super::log_budget(space, options.log_blocks, 1)?;
+        Ok(HybridPlan {
+            log_blocks,
+            log_slots: log_blocks,
+            reserve: 1,
+            map_blocks: options.map_blocks,
+            map_entries_per_page: options.map_entries_per_page,
+            lists: 1,
+        })
+    }
+
+    fn new(h: Hybrid, plan: &HybridPlan, options: &BastOptions) -> Self {
+        Self {
+            h,
+            log_blocks: plan.log_blocks,
+            victim: options.victim,
+        }
+    }
+
     fn write_page<F: Flash>(
         &mut self,
         flash: &mut F,
@@ -136,21 +157,29 @@ impl Ftl for Bast {
         start: Start,
         flash: &mut F,
     ) -> Result<Self, Refusal> {
-        let log_blocks = super::log_budget(space, options.log_blocks, 1)?;
-        let plan = HybridPlan {
-            log_blocks,
-            log_slots: log_blocks,
-            reserve: 1,
-            map_blocks: options.map_blocks,
-            map_entries_per_page: options.map_entries_per_page,
-            lists: 1,
-        };
+        let plan = Self::plan(space, options)?;
         let h = Hybrid::format(space, &plan, start, (), flash)?;
-        Ok(Self {
-            h,
-            log_blocks,
-            victim: options.victim,
-        })
+        Ok(Self::new(h, &plan, options))
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &BastOptions,
+        _means: Means,
+        flash: &mut F,
+    ) -> Result<Self, NoRecovery<F::Error>> {
+        let plan = Self::plan(space, options)?;
+        let (mut h, mut logs) = Hybrid::recover(space, &plan, (), flash)?;
+        if options.victim == Victim::Lru {
+            logs.sort_unstable_by_key(|found| found.last);
+        }
+        for found in logs {
+            match h.adopt(found.log) {
+                Some(_) => h.lists.push_back(LOGS, found.log.0),
+                None => h.give_up(flash, found.log).map_err(NoRecovery::Flash)?,
+            }
+        }
+        Ok(Self::new(h, &plan, options))
     }
 
     fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {

@@ -14,8 +14,8 @@
 //! other part rebuilds the block once: the part's pages and the valid rest go to a free block, the old one
 //! is erased. Nothing else ever erases. A read is one page read.
 //!
-//! **Recovery.** One OOB read a block finds its logical block; of two claimants the younger is complete
-//! if its highest page has the tag clear, else it is erased.
+//! **Recovery.** Full OOB scan. Of two blocks of one logical block the younger is a rebuild: complete if its
+//! highest readable page has the tag clear (then the older one is erased), else erased itself.
 //!
 //! **Deviations and why.** The papers speak of single pages; a part of a request costs at most one rebuild
 //! here, whatever its length, because a controller has the whole request in its buffer. A trimmed offset
@@ -23,15 +23,13 @@
 
 use crate::address::{Lpn, Pbn};
 use crate::flash::{Cause, Flash, Oob, Role};
-use crate::ftl::{Ftl, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::options::NoOptions;
 use crate::parts::hybrid::programmable;
 use crate::parts::pool::Pool;
+use crate::parts::scan::{Depth, MORE, Scan};
 use crate::report::{SchemeCounters, Table, bits_for};
-
-/// Tag of an OOB: further pages of the same rebuild follow.
-const MORE: u32 = 1;
 
 /// One instance of block mapping.
 #[derive(Debug)]
@@ -54,6 +52,59 @@ struct Part {
 }
 
 impl Block {
+    /// No logical block has a physical one yet; the erased blocks are not known.
+    fn blank(space: &Space) -> Result<Self, Refusal> {
+        let logical = space.logical_blocks();
+        space.need_blocks(&[("data blocks", logical), ("merge reserve", 1)])?;
+        Ok(Self {
+            data: vec![Pbn::NONE; logical as usize],
+            live: vec![0; (space.logical_pages() as usize).div_ceil(64)],
+            pool: Pool::new(std::iter::empty(), space.geometry.blocks_per_die),
+            rebuilds: 0,
+            rebuilds_without_copy: 0,
+            space: space.clone(),
+        })
+    }
+
+    /// After a power cut: of two physical blocks of a logical one the younger is a rebuild; if it is complete
+    /// the older one is void, if it is not it is void itself.
+    fn scan<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
+        let mut scan = Scan::read(&self.space, 0, Depth::Whole, flash)?;
+        let blocks: Vec<Pbn> = scan.blocks().map(|(block, _)| block).collect();
+        for block in blocks {
+            let Some(l) = scan.aligned_to(block) else {
+                continue;
+            };
+            let other = std::mem::replace(&mut self.data[l as usize], block);
+            if other.is_none() {
+                continue;
+            }
+            let is_younger = scan.found(block).first > scan.found(other).first;
+            let (older, younger) = if is_younger {
+                (other, block)
+            } else {
+                (block, other)
+            };
+            let (kept, dropped) = if is_complete(&scan, younger) {
+                (younger, older)
+            } else {
+                (older, younger)
+            };
+            self.data[l as usize] = kept;
+            scan.set_void(dropped);
+        }
+        for &block in self.data.clone().iter().filter(|block| block.is_some()) {
+            for (_, lpn, _) in scan.pages_of(block) {
+                self.set_live(lpn, true);
+            }
+            scan.set_valid(block);
+        }
+        let blank = scan.erase_useless(flash)?;
+        let blocks_per_die = self.space.geometry.blocks_per_die;
+        self.pool = Pool::new(blank.into_iter(), blocks_per_die);
+        Ok(())
+    }
+
     fn is_live(&self, lpn: Lpn) -> bool {
         self.live[lpn.index() / 64] >> (lpn.index() % 64) & 1 == 1
     }
@@ -137,6 +188,12 @@ impl Block {
     }
 }
 
+/// Whether the rebuild in a block has reached its last page.
+fn is_complete(scan: &Scan, block: Pbn) -> bool {
+    let highest = scan.pages_of(block).last();
+    highest.is_some_and(|(.., read)| read.oob.tag & MORE == 0)
+}
+
 impl Ftl for Block {
     const KEY: &'static str = "block";
     const TITLE: &'static str = "Block mapping";
@@ -162,16 +219,8 @@ impl Ftl for Block {
     ) -> Result<Self, Refusal> {
         let geometry = &space.geometry;
         let (logical, pages) = (space.logical_blocks(), geometry.pages_per_block);
-        space.need_blocks(&[("data blocks", logical), ("merge reserve", 1)])?;
+        let mut block = Self::blank(space)?;
         let first = geometry.pbn(space.first_die, 0).0;
-        let mut block = Self {
-            data: vec![Pbn::NONE; logical as usize],
-            live: vec![0; (space.logical_pages() as usize).div_ceil(64)],
-            pool: Pool::new(std::iter::empty(), geometry.blocks_per_die),
-            rebuilds: 0,
-            rebuilds_without_copy: 0,
-            space: space.clone(),
-        };
         let mut used = 0;
         if start == Start::Full {
             used = logical;
@@ -186,6 +235,17 @@ impl Ftl for Block {
             (first + used..first + geometry.blocks_per_die).map(Pbn),
             geometry.blocks_per_die,
         );
+        Ok(block)
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        _: &NoOptions,
+        _means: Means,
+        flash: &mut F,
+    ) -> Result<Self, NoRecovery<F::Error>> {
+        let mut block = Self::blank(space)?;
+        block.scan(flash).map_err(NoRecovery::Flash)?;
         Ok(block)
     }
 

@@ -16,14 +16,15 @@
 //! blocks; when they are used up the oldest is merged with all its logical blocks. A read is one page read.
 //!
 //! **Recovery.** Full OOB scan, newest sequence number per page; the order of the random log blocks is that
-//! of their first pages. With map blocks: the map area and the OOBs of the log blocks.
+//! of their first pages, and the youngest aligned one counts as sequential. Found log blocks take no more
+//! pages. The map area, if there is one, is written anew.
 //!
 //! **Deviations and why.** Obsolete pages in a victim cause no merge (O-FAST) unless `merge_obsolete` is
 //! set: the later papers describe FAST so. `sw_break = random` leaves a broken run alone instead of merging it.
 
 use crate::address::Lpn;
 use crate::flash::{Flash, Role, Slot};
-use crate::ftl::{Ftl, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::parts::hybrid::{Hybrid, HybridPlan, Log};
 use crate::report::{SchemeCounters, Table};
@@ -73,6 +74,28 @@ pub struct Fast {
 }
 
 impl Fast {
+    fn plan(space: &Space, options: &FastOptions) -> Result<HybridPlan, Refusal> {
+        let log_blocks =
+            super::log_budget(space, options.log_blocks, 1 + u32::from(options.sw_log))?;
+        Ok(HybridPlan {
+            log_blocks,
+            log_slots: log_blocks,
+            reserve: 1,
+            map_blocks: options.map_blocks,
+            map_entries_per_page: options.map_entries_per_page,
+            lists: 2,
+        })
+    }
+
+    fn new(h: Hybrid, plan: &HybridPlan, options: &FastOptions) -> Self {
+        Self {
+            h,
+            options: options.clone(),
+            log_blocks: plan.log_blocks,
+            rw_blocks: plan.log_blocks - u32::from(options.sw_log),
+        }
+    }
+
     fn sequential(&self) -> Option<Log> {
         self.h.lists.first(SW).map(Log)
     }
@@ -182,23 +205,34 @@ impl Ftl for Fast {
         start: Start,
         flash: &mut F,
     ) -> Result<Self, Refusal> {
-        let sequential = u32::from(options.sw_log);
-        let log_blocks = super::log_budget(space, options.log_blocks, 1 + sequential)?;
-        let plan = HybridPlan {
-            log_blocks,
-            log_slots: log_blocks,
-            reserve: 1,
-            map_blocks: options.map_blocks,
-            map_entries_per_page: options.map_entries_per_page,
-            lists: 2,
-        };
+        let plan = Self::plan(space, options)?;
         let h = Hybrid::format(space, &plan, start, (), flash)?;
-        Ok(Self {
-            h,
-            options: options.clone(),
-            log_blocks,
-            rw_blocks: log_blocks - sequential,
-        })
+        Ok(Self::new(h, &plan, options))
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &FastOptions,
+        _means: Means,
+        flash: &mut F,
+    ) -> Result<Self, NoRecovery<F::Error>> {
+        let plan = Self::plan(space, options)?;
+        let (h, logs) = Hybrid::recover(space, &plan, (), flash)?;
+        let mut fast = Self::new(h, &plan, options);
+        // The youngest aligned log block may have been the sequential one; as such it does no harm.
+        let mut youngest = logs.iter().rev().map(|found| found.log);
+        let sw = youngest.find(|&log| options.sw_log && fast.h.aligned_to(log).is_some());
+        if let Some(sw) = sw.filter(|&sw| fast.h.adopt(sw).is_some()) {
+            fast.h.lists.push_back(SW, sw.0);
+        }
+        for found in logs.iter().filter(|found| Some(found.log) != sw) {
+            fast.h.lists.push_back(RW, found.log.0);
+        }
+        while fast.h.lists.len(RW) > fast.rw_blocks {
+            let oldest = Log(fast.h.lists.first(RW).expect("there are too many"));
+            fast.h.give_up(flash, oldest).map_err(NoRecovery::Flash)?;
+        }
+        Ok(fast)
     }
 
     #[inline]

@@ -20,7 +20,8 @@
 //! block each. A read is one page read.
 //!
 //! **Recovery.** Full OOB scan, newest sequence number per page; the queue is ordered by the sequence numbers
-//! of the last pages. With map blocks: the map area and the OOBs of the log blocks.
+//! of the last pages, open blocks among them. A chance block that a cut reclaim was filling is told by the tags of
+//! its pages. Cold pages are merged at once. The map area, if there is one, is written anew.
 //!
 //! **Deviations and why.** The paper leaves open whether carried pages share blocks with host pages, and how
 //! many cold pages are merged at a time: the deviations in its Table II fit blocks of their own and one
@@ -30,11 +31,12 @@
 
 use crate::address::Lpn;
 use crate::flash::{Flash, Role, Slot};
-use crate::ftl::{Ftl, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::options;
 use crate::parts::hybrid::{Hybrid, HybridPlan, Log};
 use crate::parts::kinds::PagesByKind;
+use crate::parts::scan::move_tag;
 use crate::report::{Observation, SchemeCounters, Table};
 
 options! {
@@ -102,6 +104,55 @@ pub struct Faster {
 }
 
 impl Faster {
+    fn plan(space: &Space, options: &FasterOptions) -> Result<HybridPlan, Refusal> {
+        if options.isolation && !options.second_chance {
+            let text = "isolation = true needs second_chance = true: only pages that had a second chance are \
+                        isolated (plain FAST sets both to false)";
+            return Err(Refusal::new("isolation", text.into()));
+        }
+        if options.merge_per_write == 0 {
+            let text = "merge_per_write = 0: at least 1, or the isolation area never empties";
+            return Err(Refusal::new("merge_per_write", text.into()));
+        }
+        let isolation = u32::from(options.isolation);
+        let log_blocks = super::log_budget(space, options.log_blocks, 1 + isolation)?;
+        Ok(HybridPlan {
+            log_blocks,
+            // One more than the budget: during a reclaim the reserve may be a new chance block.
+            log_slots: log_blocks + 1,
+            reserve: 1,
+            map_blocks: options.map_blocks,
+            map_entries_per_page: options.map_entries_per_page,
+            lists: 4,
+        })
+    }
+
+    fn new(h: Hybrid<PagesByKind<3>>, plan: &HybridPlan, options: &FasterOptions) -> Self {
+        Self {
+            h,
+            options: options.clone(),
+            log_blocks: plan.log_blocks,
+            limit: plan.log_blocks - u32::from(options.isolation),
+            coldest: 0,
+            counts: Counts::default(),
+            association: 0,
+            victim_valid_share: 0.0,
+        }
+    }
+
+    /// After a power cut: empties the isolation area, which cannot be filled any further, and merges log blocks
+    /// above the limit.
+    fn settle<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
+        while let Some(isolation) = self.only(ISOLATION) {
+            self.h.give_up(flash, isolation)?;
+        }
+        while self.count() > self.limit {
+            let oldest = self.only(FULL).expect("no found log block is open");
+            self.h.give_up(flash, oldest)?;
+        }
+        Ok(())
+    }
+
     #[inline(always)]
     fn only(&self, list: usize) -> Option<Log> {
         self.h.lists.first(list).map(Log)
@@ -188,16 +239,21 @@ impl Faster {
 
     /// Copies the valid pages of a host block behind the second-chance pages of earlier victims.
     fn give_second_chance<F: Flash>(&mut self, flash: &mut F, victim: Log) -> Result<(), F::Error> {
+        let mut left = self.h.valid(victim);
         for position in 0..self.h.written(flash, victim) {
             if !self.h.is_valid_at(victim, position) {
                 continue;
             }
+            left -= 1;
             let chance = match self.only(CHANCE) {
                 Some(chance) => chance,
                 None => self.take(flash, CHANCE)?,
             };
             let lpn = self.h.log_page(victim, position);
-            self.h.copy_to_log(flash, chance, lpn, Role::LogChance)?;
+            // A chance block taken just now is one too many until the victim is erased.
+            let tag = move_tag(left == 0, self.h.log_block(victim));
+            self.h
+                .carry_to_log(flash, chance, lpn, Role::LogChance, tag)?;
             self.counts.second_chance_copies += 1;
             self.queue_if_full(flash, chance);
         }
@@ -359,39 +415,37 @@ impl Ftl for Faster {
         start: Start,
         flash: &mut F,
     ) -> Result<Self, Refusal> {
-        if options.isolation && !options.second_chance {
-            let text = "isolation = true needs second_chance = true: only pages that had a second chance are \
-                        isolated (plain FAST sets both to false)";
-            return Err(Refusal::new("isolation", text.into()));
-        }
-        if options.merge_per_write == 0 {
-            let text = "merge_per_write = 0: at least 1, or the isolation area never empties";
-            return Err(Refusal::new("merge_per_write", text.into()));
-        }
-        let isolation = u32::from(options.isolation);
-        let log_blocks = super::log_budget(space, options.log_blocks, 1 + isolation)?;
-        let plan = HybridPlan {
-            log_blocks,
-            // One more than the budget: during a reclaim the reserve may be a new chance block.
-            log_slots: log_blocks + 1,
-            reserve: 1,
-            map_blocks: options.map_blocks,
-            map_entries_per_page: options.map_entries_per_page,
-            lists: 4,
-        };
+        let plan = Self::plan(space, options)?;
         let mut h = Hybrid::format(space, &plan, start, PagesByKind::new(0), flash)?;
         // Only now is the budget known to fit.
         h.watch = PagesByKind::new(plan.log_slots);
-        Ok(Self {
-            h,
-            options: options.clone(),
-            log_blocks,
-            limit: log_blocks - isolation,
-            coldest: 0,
-            counts: Counts::default(),
-            association: 0,
-            victim_valid_share: 0.0,
-        })
+        Ok(Self::new(h, &plan, options))
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &FasterOptions,
+        _means: Means,
+        flash: &mut F,
+    ) -> Result<Self, NoRecovery<F::Error>> {
+        let plan = Self::plan(space, options)?;
+        plan.check(space)?;
+        let watch = PagesByKind::new(plan.log_slots);
+        let (h, mut logs) = Hybrid::recover(space, &plan, watch, flash)?;
+        let mut faster = Self::new(h, &plan, options);
+        logs.sort_unstable_by_key(|found| found.last);
+        for found in &logs {
+            let (kind, list) = match found.role {
+                Role::LogChance => (CHANCE, FULL),
+                Role::LogIsolation => (ISOLATION, ISOLATION),
+                _ => (HOST, FULL),
+            };
+            faster.h.watch.set_kind(found.log, kind);
+            faster.h.lists.push_back(list, found.log.0);
+        }
+        faster.settle(flash).map_err(NoRecovery::Flash)?;
+        faster.reset_counters();
+        Ok(faster)
     }
 
     #[inline]

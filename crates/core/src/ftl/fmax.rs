@@ -17,7 +17,8 @@
 //! it is preceded by a search through the OOBs of the replacement block, newest first.
 //!
 //! **Recovery.** Full OOB scan, newest sequence number per page; of two blocks of one logical block the
-//! older is the data block. With map blocks: the map area and the OOBs of the log blocks.
+//! older is the data block, unless the younger is a rebuild. Found log blocks take no more pages. The map
+//! area, if there is one, is written anew.
 //!
 //! **Deviations and why.** ANAND's form of the patent (fixed offsets, chains of replacement blocks) is left
 //! out: FASTer compares with this one. The patent leaves the victim open: `fifo` is the default. With
@@ -27,7 +28,7 @@
 
 use crate::address::Lpn;
 use crate::flash::{Cause, Flash, Role, Slot};
-use crate::ftl::{Ftl, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::parts::hybrid::{Hybrid, HybridPlan, Log};
 use crate::parts::tournament::Tournament;
@@ -100,6 +101,37 @@ pub struct Fmax {
 }
 
 impl Fmax {
+    fn plan(space: &Space, options: &FmaxOptions) -> Result<HybridPlan, Refusal> {
+        let log_blocks = super::log_budget(space, options.log_blocks, 1)?;
+        Ok(HybridPlan {
+            log_blocks,
+            log_slots: log_blocks,
+            reserve: 1,
+            map_blocks: options.map_blocks,
+            map_entries_per_page: options.map_entries_per_page,
+            lists: 1,
+        })
+    }
+
+    fn new(h: Hybrid, plan: &HybridPlan, options: &FmaxOptions) -> Self {
+        let candidates = match options.victim {
+            Victim::Fullest => plan.log_blocks,
+            Victim::Fifo | Victim::Lru => 0,
+        };
+        Self {
+            h,
+            options: options.clone(),
+            log_blocks: plan.log_blocks,
+            fullest: Tournament::new(candidates as usize),
+            age: vec![0; plan.log_blocks as usize],
+            taken: 0,
+            pages_in_use: 0,
+            association: 0,
+            oob_reads_search: 0,
+            oob_reads_fold: 0,
+        }
+    }
+
     fn write_page<F: Flash>(
         &mut self,
         flash: &mut F,
@@ -132,9 +164,13 @@ impl Fmax {
     fn take<F: Flash>(&mut self, flash: &mut F, l: u32) -> Result<Log, F::Error> {
         let block = self.h.take_log(flash, 0, Some(l))?;
         self.h.lists.push_back(BLOCKS, block.0);
+        self.note_taken(block);
+        Ok(block)
+    }
+
+    fn note_taken(&mut self, block: Log) {
         self.age[block.index()] = TAKEN_MAX - self.taken;
         self.taken += 1;
-        Ok(block)
     }
 
     #[inline]
@@ -143,12 +179,14 @@ impl Fmax {
         match self.options.victim {
             Victim::Fifo => {}
             Victim::Lru => self.h.lists.move_to_back(BLOCKS, block.0),
-            Victim::Fullest => {
-                let programmed = u64::from(self.h.written(flash, block));
-                let key = programmed << 48 | self.age[block.index()];
-                self.fullest.set(block.0, key);
-            }
+            Victim::Fullest => self.note_fullness(flash, block),
         }
+    }
+
+    fn note_fullness<F: Flash>(&mut self, flash: &F, block: Log) {
+        let programmed = u64::from(self.h.written(flash, block));
+        let key = programmed << 48 | self.age[block.index()];
+        self.fullest.set(block.0, key);
     }
 
     fn victim(&self) -> Log {
@@ -261,32 +299,36 @@ impl Ftl for Fmax {
         start: Start,
         flash: &mut F,
     ) -> Result<Self, Refusal> {
-        let log_blocks = super::log_budget(space, options.log_blocks, 1)?;
-        let plan = HybridPlan {
-            log_blocks,
-            log_slots: log_blocks,
-            reserve: 1,
-            map_blocks: options.map_blocks,
-            map_entries_per_page: options.map_entries_per_page,
-            lists: 1,
-        };
+        let plan = Self::plan(space, options)?;
         let h = Hybrid::format(space, &plan, start, (), flash)?;
-        let candidates = match options.victim {
-            Victim::Fullest => log_blocks,
-            Victim::Fifo | Victim::Lru => 0,
-        };
-        Ok(Self {
-            h,
-            options: options.clone(),
-            log_blocks,
-            fullest: Tournament::new(candidates as usize),
-            age: vec![0; log_blocks as usize],
-            taken: 0,
-            pages_in_use: 0,
-            association: 0,
-            oob_reads_search: 0,
-            oob_reads_fold: 0,
-        })
+        Ok(Self::new(h, &plan, options))
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &FmaxOptions,
+        _means: Means,
+        flash: &mut F,
+    ) -> Result<Self, NoRecovery<F::Error>> {
+        let plan = Self::plan(space, options)?;
+        let (h, mut logs) = Hybrid::recover(space, &plan, (), flash)?;
+        let mut fmax = Self::new(h, &plan, options);
+        if options.victim == Victim::Lru {
+            logs.sort_unstable_by_key(|found| found.last);
+        }
+        for block in logs.into_iter().map(|found| found.log) {
+            if fmax.h.adopt(block).is_none() {
+                fmax.h.give_up(flash, block).map_err(NoRecovery::Flash)?;
+                continue;
+            }
+            fmax.h.lists.push_back(BLOCKS, block.0);
+            fmax.note_taken(block);
+            fmax.pages_in_use += fmax.h.written(flash, block);
+            if options.victim == Victim::Fullest {
+                fmax.note_fullness(flash, block);
+            }
+        }
+        Ok(fmax)
     }
 
     #[inline]

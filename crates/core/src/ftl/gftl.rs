@@ -18,8 +18,9 @@
 //! primary searches the primary's OOBs from its end.
 //!
 //! **Recovery.** Full OOB scan. A block whose first page has role log is a buffer block. Of two data
-//! blocks of one logical block the younger is a job's, unfinished or just finished: the newest copies win and the
-//! logical block is queued first. Logical blocks with pages in the buffer are queued, oldest such page first.
+//! blocks of one logical block the younger is a job's: given up if all its sources stand, else the job is brought to
+//! its end. Logical blocks with pages in the buffer are queued, oldest such page first. Found blocks take no
+//! more pages.
 //!
 //! **Deviations and why.** The papers say what is guaranteed and that one chunk of work follows each
 //! request; order of cleaning, the buffer's own map, the erase list and what happens when the buffer is full after
@@ -29,13 +30,14 @@ use std::collections::VecDeque;
 
 use crate::address::{Lpn, Pbn, Ppn};
 use crate::flash::{Cause, Flash, Oob, Role, Slot};
-use crate::ftl::{Ftl, PartTimes, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, PartTimes, Refusal, Run, Start};
 use crate::geometry::{Geometry, PAGES_PER_BLOCK_MAX, Space};
 use crate::parts::pool::Pool;
 use crate::report::{Combine, Merges, Observation, SchemeCounters, Table};
 use crate::{choice, options};
 
 mod audit;
+mod recovery;
 #[cfg(test)]
 mod tests;
 
@@ -125,11 +127,14 @@ struct Block {
     kind: Kind,
     /// Valid pages; kept for buffer blocks only.
     valid: u32,
+    /// Found after a power cut, so its erased pages cannot be trusted: it counts as full.
+    sealed: bool,
 }
 
 const PLAIN: Block = Block {
     kind: Kind::Plain,
     valid: 0,
+    sealed: false,
 };
 
 /// The cleaning of one logical block.
@@ -141,6 +146,8 @@ struct Job {
     /// The block that takes the copies, or `NONE` before the first.
     fresh: Pbn,
     copies: u32,
+    /// No page before this one, from `pos` on, lies in the primary.
+    next_in_primary: u32,
 }
 
 /// Counters since the last reset.
@@ -185,6 +192,42 @@ pub struct Gftl {
 }
 
 impl Gftl {
+    /// Checks the options and makes empty tables; the erased blocks are not known.
+    fn blank(space: &Space, options: &GftlOptions) -> Result<Self, Refusal> {
+        let geometry = &space.geometry;
+        let buffer_limit = super::log_budget(space, Some(options.log_blocks), 1)?;
+        let unknown_part = || default_chunk_pages(20_000, 200_000, 1_500_000);
+        let chunk_pages = options.chunk_pages.unwrap_or_else(unknown_part);
+        if chunk_pages == 0 {
+            let text = "chunk_pages = 0: at least 1 copy in a step".into();
+            return Err(Refusal::new("chunk_pages", text));
+        }
+        let logical = space.logical_blocks();
+        space.need_blocks(&[
+            ("data blocks", logical),
+            ("buffer blocks", buffer_limit),
+            ("cleaning reserve", 1),
+        ])?;
+        Ok(Self {
+            buffer_limit,
+            chunk_pages,
+            queue_when: options.queue_when,
+            lookup: options.lookup,
+            newest: vec![Ppn::NONE; space.logical_pages() as usize],
+            primary: vec![Pbn::NONE; logical as usize],
+            blocks: vec![PLAIN; geometry.blocks_per_die as usize],
+            pool: Pool::new(std::iter::empty(), geometry.blocks_per_die),
+            active: None,
+            buffer_blocks: 0,
+            queue: VecDeque::with_capacity(logical as usize),
+            is_queued: vec![false; logical as usize],
+            job: None,
+            erase_list: VecDeque::with_capacity(buffer_limit as usize + 1),
+            counts: Counts::default(),
+            space: space.clone(),
+        })
+    }
+
     #[inline(always)]
     fn pages(&self) -> u32 {
         self.space.geometry.pages_per_block
@@ -199,6 +242,16 @@ impl Gftl {
     #[inline(always)]
     fn in_die(&self, pbn: Pbn) -> usize {
         (pbn.0 - self.space.first_die * self.space.geometry.blocks_per_die) as usize
+    }
+
+    /// Pages of a block that are programmed, or cannot be.
+    #[inline(always)]
+    fn written<F: Flash>(&self, flash: &F, pbn: Pbn) -> u32 {
+        if self.blocks[self.in_die(pbn)].sealed {
+            self.pages()
+        } else {
+            flash.written(pbn)
+        }
     }
 
     #[inline(always)]
@@ -250,7 +303,7 @@ impl Gftl {
             self.primary[b as usize] = self.pool.take();
         }
         let block = self.primary[b as usize];
-        let position = flash.written(block);
+        let position = self.written(flash, block);
         if position == self.pages() {
             return Ok(false);
         }
@@ -291,7 +344,7 @@ impl Gftl {
         let at = self.in_die(block);
         self.blocks[at] = Block {
             kind: Kind::Active,
-            valid: 0,
+            ..PLAIN
         };
         self.active = Some(block);
         self.buffer_blocks += 1;
@@ -403,6 +456,7 @@ impl Gftl {
                 pos: 0,
                 fresh: Pbn::NONE,
                 copies: 0,
+                next_in_primary: 0,
             });
             let primary = self.primary[b as usize];
             if self.lookup == Lookup::Oob && primary.is_some() {
@@ -444,7 +498,12 @@ impl Gftl {
                     job.fresh = self.pool.take();
                 }
                 let to = self.space.geometry.ppn(job.fresh, job.copies);
-                let oob = Oob::new(self.space.device_lpn(lpn), Role::Data);
+                let is_last = self.is_last_in_primary(&mut job);
+                let oob = Oob {
+                    lpn: self.space.device_lpn(lpn),
+                    role: Role::Data,
+                    tag: recovery::copy_tag(from, is_last),
+                };
                 flash.copy(from, to, oob, Cause::Gc, F::Token::default())?;
                 self.move_newest(lpn, to);
                 copies += 1;
@@ -458,6 +517,21 @@ impl Gftl {
             self.finish(job);
         }
         Ok(())
+    }
+
+    /// Whether the copy of the page at `pos` leaves no valid page in the old primary. None ever comes there while
+    /// the job runs, so the search goes on from where it ended.
+    fn is_last_in_primary(&self, job: &mut Job) -> bool {
+        let old = self.primary[job.logical as usize];
+        let first = job.logical * self.pages();
+        let lies_there = |&o: &u32| {
+            let at = self.newest[(first + o) as usize];
+            at.is_some() && self.space.geometry.block_of(at) == old
+        };
+        let from = job.next_in_primary.max(job.pos + 1);
+        let next = (from..self.pages()).find(lies_there);
+        job.next_in_primary = next.unwrap_or(self.pages());
+        next.is_none()
     }
 
     fn finish(&mut self, job: Job) {
@@ -557,41 +631,16 @@ impl Ftl for Gftl {
         start: Start,
         flash: &mut F,
     ) -> Result<Self, Refusal> {
+        let mut gftl = Self::blank(space, options)?;
         let geometry = &space.geometry;
-        let buffer_limit = super::log_budget(space, Some(options.log_blocks), 1)?;
-        let unknown_part = || default_chunk_pages(20_000, 200_000, 1_500_000);
-        let chunk_pages = options.chunk_pages.unwrap_or_else(unknown_part);
-        if chunk_pages == 0 {
-            let text = "chunk_pages = 0: at least 1 copy in a step".into();
-            return Err(Refusal::new("chunk_pages", text));
-        }
-        let logical = space.logical_blocks();
-        space.need_blocks(&[
-            ("data blocks", logical),
-            ("buffer blocks", buffer_limit),
-            ("cleaning reserve", 1),
-        ])?;
         let first = geometry.pbn(space.first_die, 0).0;
-        let used = if start == Start::Full { logical } else { 0 };
-        let free = (first + used..first + geometry.blocks_per_die).map(Pbn);
-        let mut gftl = Self {
-            buffer_limit,
-            chunk_pages,
-            queue_when: options.queue_when,
-            lookup: options.lookup,
-            newest: vec![Ppn::NONE; space.logical_pages() as usize],
-            primary: vec![Pbn::NONE; logical as usize],
-            blocks: vec![PLAIN; geometry.blocks_per_die as usize],
-            pool: Pool::new(free, geometry.blocks_per_die),
-            active: None,
-            buffer_blocks: 0,
-            queue: VecDeque::with_capacity(logical as usize),
-            is_queued: vec![false; logical as usize],
-            job: None,
-            erase_list: VecDeque::with_capacity(buffer_limit as usize + 1),
-            counts: Counts::default(),
-            space: space.clone(),
+        let used = if start == Start::Full {
+            space.logical_blocks()
+        } else {
+            0
         };
+        let free = (first + used..first + geometry.blocks_per_die).map(Pbn);
+        gftl.pool = Pool::new(free, geometry.blocks_per_die);
         for b in 0..used {
             let (block, pages) = (Pbn(first + b), geometry.pages_per_block);
             gftl.primary[b as usize] = block;
@@ -602,6 +651,18 @@ impl Ftl for Gftl {
                 space.device_lpn(Lpn(b * pages + o))
             });
         }
+        Ok(gftl)
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &GftlOptions,
+        _means: Means,
+        flash: &mut F,
+    ) -> Result<Self, NoRecovery<F::Error>> {
+        let mut gftl = Self::blank(space, options)?;
+        gftl.scan_device(flash)?;
+        gftl.reset_counters();
         Ok(gftl)
     }
 

@@ -21,8 +21,9 @@
 //! by a switch or partial merge. A read is one page read.
 //!
 //! **Recovery.** Full OOB scan, newest sequence number per page; aligned younger blocks of a logical block
-//! may come back as sequential or random log blocks alike. With map blocks: the map area and the OOBs of the
-//! log blocks.
+//! may come back as sequential or random log blocks alike: full ones as sequential, the others as random.
+//! Where trimmed pages that came back break the bound, the log block is merged. The map area, if there is
+//! one, is written anew.
 //!
 //! **Deviations and why.** A logical block counts for a log block only while it has a *valid* page there:
 //! that is what a merge has to rebuild. Sequential and random log blocks share one budget, with a limit for the
@@ -30,11 +31,11 @@
 
 use crate::address::Lpn;
 use crate::flash::{Flash, Role, Slot};
-use crate::ftl::{Ftl, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::options;
 use crate::parts::association::Associations;
-use crate::parts::hybrid::{Hybrid, HybridPlan, Log};
+use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log};
 use crate::parts::tournament::Tournament;
 use crate::report::{Combine, Observation, SchemeCounters, Table, bits_for};
 
@@ -98,6 +99,86 @@ struct Cost {
 }
 
 impl Kast {
+    /// The sizes, and the most sequential log blocks.
+    fn plan(space: &Space, options: &KastOptions) -> Result<(HybridPlan, u32), Refusal> {
+        let log_blocks = super::log_budget(space, options.log_blocks, 2)?;
+        if options.k == 0 {
+            let text = "k = 0: a log block serves at least 1 data block".into();
+            return Err(Refusal::new("k", text));
+        }
+        let sw_log_blocks = options.sw_log_blocks.unwrap_or((log_blocks / 4).max(1));
+        if !(1..log_blocks).contains(&sw_log_blocks) {
+            let text = format!(
+                "sw_log_blocks = {sw_log_blocks}: from 1 to {} with {log_blocks} log blocks a die",
+                log_blocks - 1
+            );
+            return Err(Refusal::new("sw_log_blocks", text));
+        }
+        let plan = HybridPlan {
+            log_blocks,
+            log_slots: log_blocks,
+            reserve: 1,
+            map_blocks: options.map_blocks,
+            map_entries_per_page: options.map_entries_per_page,
+            lists: 2,
+        };
+        Ok((plan, sw_log_blocks))
+    }
+
+    fn new(
+        h: Hybrid<Associations>,
+        plan: &HybridPlan,
+        options: &KastOptions,
+        sw_log_blocks: u32,
+    ) -> Self {
+        let log_blocks = plan.log_blocks as usize;
+        Self {
+            last_random: vec![NO_LOG; h.space().logical_blocks() as usize],
+            h,
+            log_blocks: plan.log_blocks,
+            sw_log_blocks,
+            k: options.k,
+            taken: vec![0; log_blocks],
+            next_taken: 0,
+            open: Tournament::new(log_blocks),
+            victims: Tournament::new(log_blocks),
+            sw_to_rw: 0,
+            max_association: 0,
+            longest_merge: Cost::default(),
+        }
+    }
+
+    /// After a power cut: log blocks without a hole may become data blocks and come back as sequential ones,
+    /// the youngest first; the others are random ones. Those with too many associations are merged.
+    fn take_found<F: Flash>(&mut self, flash: &mut F, logs: &[FoundLog]) -> Result<(), F::Error> {
+        let pages = self.h.pages_per_block();
+        for log in logs.iter().map(|found| found.log) {
+            self.number(log);
+        }
+        let mut random = Vec::with_capacity(logs.len());
+        let mut sequential = Vec::with_capacity(self.sw_log_blocks as usize);
+        for log in logs.iter().rev().map(|found| found.log) {
+            let may_switch = self.h.aligned_to(log).is_some()
+                && flash.programmed(self.h.log_block(log)) == pages
+                && sequential.len() < self.sw_log_blocks as usize;
+            if may_switch && self.h.adopt(log).is_some() {
+                sequential.push(log);
+            } else {
+                random.push(log);
+            }
+        }
+        for log in sequential.into_iter().rev() {
+            self.h.lists.push_back(SW, log.0);
+        }
+        for log in random.into_iter().rev() {
+            self.h.lists.push_back(RW, log.0);
+            if self.h.watch.degree(log) > self.k {
+                self.h.give_up(flash, log)?;
+            }
+        }
+        Ok(())
+    }
+
     fn write_page<F: Flash>(
         &mut self,
         flash: &mut F,
@@ -193,13 +274,17 @@ impl Kast {
         owner: Option<u32>,
     ) -> Result<Log, F::Error> {
         let log = self.h.take_log(flash, 0, owner)?;
+        self.number(log);
+        self.h.lists.push_back(list, log.0);
+        Ok(log)
+    }
+
+    fn number(&mut self, log: Log) {
         if self.next_taken == u32::MAX {
             self.renumber();
         }
         self.taken[log.index()] = self.next_taken;
         self.next_taken += 1;
-        self.h.lists.push_back(list, log.0);
-        Ok(log)
     }
 
     /// Numbers the log blocks anew from 0, in the same order, after four thousand million of them.
@@ -403,43 +488,28 @@ impl Ftl for Kast {
         start: Start,
         flash: &mut F,
     ) -> Result<Self, Refusal> {
-        let log_blocks = super::log_budget(space, options.log_blocks, 2)?;
-        if options.k == 0 {
-            let text = "k = 0: a log block serves at least 1 data block".into();
-            return Err(Refusal::new("k", text));
-        }
-        let sw_log_blocks = options.sw_log_blocks.unwrap_or((log_blocks / 4).max(1));
-        if !(1..log_blocks).contains(&sw_log_blocks) {
-            let text = format!(
-                "sw_log_blocks = {sw_log_blocks}: from 1 to {} with {log_blocks} log blocks a die",
-                log_blocks - 1
-            );
-            return Err(Refusal::new("sw_log_blocks", text));
-        }
-        let plan = HybridPlan {
-            log_blocks,
-            log_slots: log_blocks,
-            reserve: 1,
-            map_blocks: options.map_blocks,
-            map_entries_per_page: options.map_entries_per_page,
-            lists: 2,
-        };
+        let (plan, sw_log_blocks) = Self::plan(space, options)?;
         let mut h = Hybrid::format(space, &plan, start, Associations::default(), flash)?;
-        h.watch = Associations::new(log_blocks, bound(&space.geometry, options));
-        Ok(Self {
-            h,
-            log_blocks,
-            sw_log_blocks,
-            k: options.k,
-            taken: vec![0; log_blocks as usize],
-            next_taken: 0,
-            last_random: vec![NO_LOG; space.logical_blocks() as usize],
-            open: Tournament::new(log_blocks as usize),
-            victims: Tournament::new(log_blocks as usize),
-            sw_to_rw: 0,
-            max_association: 0,
-            longest_merge: Cost::default(),
-        })
+        h.watch = Associations::new(plan.log_blocks, bound(&space.geometry, options));
+        Ok(Self::new(h, &plan, options, sw_log_blocks))
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &KastOptions,
+        _means: Means,
+        flash: &mut F,
+    ) -> Result<Self, NoRecovery<F::Error>> {
+        let (plan, sw_log_blocks) = Self::plan(space, options)?;
+        plan.check(space)?;
+        // Trimmed pages that came back can make more associations than `k`.
+        let pages = space.geometry.pages_per_block;
+        let found = Associations::new(plan.log_blocks, pages);
+        let (h, logs) = Hybrid::recover(space, &plan, found, flash)?;
+        let mut kast = Self::new(h, &plan, options, sw_log_blocks);
+        kast.take_found(flash, &logs).map_err(NoRecovery::Flash)?;
+        kast.h.watch = kast.h.watch.bounded(bound(&space.geometry, options));
+        Ok(kast)
     }
 
     #[inline]

@@ -51,6 +51,78 @@ impl std::fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
+/// What a recovery may rely on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Means {
+    /// The OOBs of all pages, and nothing else.
+    FullScan,
+    /// Whatever the scheme keeps on flash to be faster: map blocks, summary pages, translation pages, the snapshot
+    /// of a clean shutdown. The full scan where there is nothing, or where it cannot be read.
+    #[default]
+    Fastest,
+}
+
+/// What one way of bringing a device back takes at most: operations of the whole device, spread evenly over its
+/// dies.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RecoveryCost {
+    /// What it relies on, for people: "full scan", "map blocks", "snapshot".
+    pub means: &'static str,
+    /// Whether it needs a clean shutdown.
+    pub is_after_shutdown: bool,
+    /// OOBs read.
+    pub oob_reads: u64,
+    /// Whole pages read: mapping pages, summaries, snapshots.
+    pub page_reads: u64,
+    /// Entries read from phase-change memory.
+    pub pcm_reads: u64,
+    /// Pages programmed before the first request of the host.
+    pub programs: u64,
+    /// Blocks erased before the first request of the host.
+    pub erases: u64,
+}
+
+impl RecoveryCost {
+    /// The OOBs of so many pages, and nothing else.
+    pub fn scan(means: &'static str, oob_reads: u64) -> Self {
+        Self {
+            means,
+            is_after_shutdown: false,
+            oob_reads,
+            page_reads: 0,
+            pcm_reads: 0,
+            programs: 0,
+            erases: 0,
+        }
+    }
+}
+
+/// Why a device cannot be brought back after a power cut.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NoRecovery<E> {
+    /// The configuration does not fit, as [`Ftl::format`] would say.
+    Refused(Refusal),
+    /// The flash failed: another power cut, or a chip that is worn out. It may be tried again.
+    Flash(E),
+}
+
+impl<E> From<Refusal> for NoRecovery<E> {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl<E: std::fmt::Debug> std::fmt::Display for NoRecovery<E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Refused(refusal) => refusal.fmt(f),
+            Self::Flash(error) => write!(f, "the flash failed during recovery: {error:?}"),
+        }
+    }
+}
+
+impl<E: std::fmt::Debug> std::error::Error for NoRecovery<E> {}
+
 /// The state in which a device begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Start {
@@ -176,6 +248,33 @@ pub trait Ftl: Sized + Send + 'static {
         start: Start,
         flash: &mut F,
     ) -> Result<Self, Refusal>;
+
+    /// Makes the scheme's tables again from what a flash holds after a power cut at any point, and brings the
+    /// device back to its budgets. Everything acknowledged is there; a page of a write that was cut has its
+    /// old or its new content; a trimmed page reads as something it once held, or as zeroes. A cut during the
+    /// recovery itself is as good as any other. `means` says what it may rely on; the result is as good with either.
+    ///
+    /// # Errors
+    /// The refusal of [`Ftl::format`], or an error of the flash.
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &Self::Options,
+        means: Means,
+        flash: &mut F,
+    ) -> Result<Self, NoRecovery<F::Error>> {
+        let _ = (space, options, means, flash);
+        Err(NoRecovery::Refused(Refusal::new(
+            "recover",
+            "INTERIM".into(),
+        )))
+    }
+
+    /// What bringing the device back takes, for each of the means the scheme has, the full scan first. The state is
+    /// the one that takes most: every block programmed to its end.
+    fn recovery_costs(geometry: &Geometry, options: &Self::Options) -> Vec<RecoveryCost> {
+        let _ = options;
+        vec![RecoveryCost::scan("full scan", geometry.pages().into())]
+    }
 
     /// Writes the pages of a run.
     ///

@@ -13,7 +13,8 @@
 //! collected: valid pages move to an append point of their own (or the common one), the block is erased.
 //! A read is one page read.
 //!
-//! **Recovery.** Full OOB scan: the newest number of an LPN wins. After a clean shutdown a snapshot of the table.
+//! **Recovery.** Full OOB scan: the newest number of an LPN wins. The tag of a moved page tells the block that a
+//! cut collection was filling, and the one it had emptied. Blocks found in use are closed.
 //!
 //! **Deviations and why.** The papers give the scheme in a paragraph. HAT's GC threshold of 0.2 is read as a
 //! share of the spare blocks (a fifth of the device cannot stay erased when a tenth is spare). Blocks
@@ -22,7 +23,7 @@
 
 use crate::address::Lpn;
 use crate::flash::Flash;
-use crate::ftl::{Ftl, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::parts::page_store::{PageOptions, PageStore};
 use crate::report::{Combine, Observation, SchemeCounters, Table, bits_for};
@@ -59,6 +60,18 @@ impl Ftl for Page {
     ) -> Result<Self, Refusal> {
         Ok(Self {
             store: PageStore::format(space, options, start, flash)?,
+            host_pages: 0,
+        })
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &PageOptions,
+        _means: Means,
+        flash: &mut F,
+    ) -> Result<Self, NoRecovery<F::Error>> {
+        Ok(Self {
+            store: PageStore::recover(space, options, flash)?,
             host_pages: 0,
         })
     }

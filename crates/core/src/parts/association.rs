@@ -134,6 +134,28 @@ impl Associations {
         }
     }
 
+    /// The same with another bound, which no log block is above. Every log block counts as touched.
+    ///
+    /// # Panics
+    /// If one is.
+    #[must_use]
+    pub fn bounded(&self, bound: u32) -> Self {
+        let logs = self.is_touched.len() as u32;
+        let mut bounded = Self::new(logs, bound);
+        for log in (0..logs).map(Log) {
+            for (l, valid) in self.of(log) {
+                for _ in 0..valid {
+                    assert!(
+                        bounded.lists.gained(log, l),
+                        "a log block is above the bound"
+                    );
+                }
+            }
+            bounded.touch(log);
+        }
+        bounded
+    }
+
     /// Distinct logical blocks with a valid page in `log`.
     #[inline(always)]
     pub fn degree(&self, log: Log) -> u32 {

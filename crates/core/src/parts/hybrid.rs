@@ -18,7 +18,12 @@ use crate::geometry::{Geometry, ProgramOrder, Space};
 use crate::parts::lists::Lists;
 use crate::parts::map_area::{MapArea, Work};
 use crate::parts::pool::Pool;
+use crate::parts::scan::move_tag;
 use crate::report::Merges;
+
+mod recovery;
+
+pub use recovery::FoundLog;
 
 /// Number of a log block's place in the log table: lowest free number when the block is taken, kept
 /// until it is erased or becomes a data block.
@@ -82,6 +87,11 @@ pub trait Watch {
     fn released(&mut self, log: Log) {
         let _ = log;
     }
+    /// `log` was found after a power cut, and all its valid pages have been `gained`; it has that many further
+    /// positions that are used up.
+    fn recovered(&mut self, log: Log, other_positions: u32) {
+        let _ = (log, other_positions);
+    }
 }
 
 impl Watch for () {}
@@ -114,6 +124,9 @@ struct LogBlock {
     owner: u32,
     /// The logical block it is aligned to, `MISALIGNED`, or `NO_BLOCK` while blank.
     aligned_to: u32,
+    /// Positions that count as written whatever the flash says: all of them in a block found after a power
+    /// cut, whose erased positions cannot be trusted.
+    sealed: u32,
 }
 
 const BLANK: LogBlock = LogBlock {
@@ -122,6 +135,7 @@ const BLANK: LogBlock = LogBlock {
     host_pages: 0,
     owner: NO_BLOCK,
     aligned_to: NO_BLOCK,
+    sealed: 0,
 };
 
 /// Sizes a hybrid is made with, all for one die.
@@ -139,6 +153,21 @@ pub struct HybridPlan {
     pub map_entries_per_page: u32,
     /// Ordered lists of log blocks the scheme keeps.
     pub lists: usize,
+}
+
+impl HybridPlan {
+    /// Checks that everything fits the blocks of a die.
+    ///
+    /// # Errors
+    /// A refusal that shows the sum.
+    pub fn check(&self, space: &Space) -> Result<(), Refusal> {
+        space.need_blocks(&[
+            ("data blocks", space.geometry.logical_blocks_per_die()),
+            ("log blocks", self.log_blocks),
+            ("merge reserve", self.reserve),
+            ("map blocks", self.map_blocks),
+        ])
+    }
 }
 
 /// Tables and merges of a hybrid scheme. See the module's text.
@@ -210,9 +239,38 @@ impl<W: Watch> Hybrid<W> {
         watch: W,
         flash: &mut F,
     ) -> Result<Self, Refusal> {
+        let mut hybrid = Self::blank(space, plan, watch)?;
         let geometry = &space.geometry;
         let per_die = geometry.logical_blocks_per_die();
-        space.need_blocks(&plan.needs(space))?;
+        let used = if start == Start::Full { per_die } else { 0 };
+        for die in 0..space.dies {
+            let first = geometry.pbn(space.first_die + die, 0).0;
+            let usable = geometry.blocks_per_die - plan.map_blocks;
+            hybrid
+                .pools
+                .push(Pool::new((first + used..first + usable).map(Pbn), usable));
+            if plan.map_blocks > 0 {
+                let entries = per_die + plan.log_slots;
+                hybrid.maps.push(MapArea::format(
+                    space,
+                    space.first_die + die,
+                    plan.map_blocks,
+                    plan.map_entries_per_page,
+                    entries,
+                    flash,
+                )?);
+            }
+        }
+        if start == Start::Full {
+            hybrid.fill(flash);
+        }
+        Ok(hybrid)
+    }
+
+    /// Checks the sizes and makes empty tables, without pools and map areas.
+    fn blank(space: &Space, plan: &HybridPlan, watch: W) -> Result<Self, Refusal> {
+        plan.check(space)?;
+        let geometry = &space.geometry;
         let logical_blocks = space.logical_blocks();
         let slots = plan.log_slots * space.dies;
         let mut hybrid = Self {
@@ -239,28 +297,6 @@ impl<W: Watch> Hybrid<W> {
         hybrid.free_slots = vec![0; (slots as usize).div_ceil(64)];
         for slot in 0..slots {
             hybrid.free_slots[(slot / 64) as usize] |= 1 << (slot % 64);
-        }
-        let used = if start == Start::Full { per_die } else { 0 };
-        for die in 0..space.dies {
-            let first = geometry.pbn(space.first_die + die, 0).0;
-            let usable = geometry.blocks_per_die - plan.map_blocks;
-            hybrid
-                .pools
-                .push(Pool::new((first + used..first + usable).map(Pbn), usable));
-            if plan.map_blocks > 0 {
-                let entries = per_die + plan.log_slots;
-                hybrid.maps.push(MapArea::format(
-                    space,
-                    space.first_die + die,
-                    plan.map_blocks,
-                    plan.map_entries_per_page,
-                    entries,
-                    flash,
-                )?);
-            }
-        }
-        if start == Start::Full {
-            hybrid.fill(flash);
         }
         Ok(hybrid)
     }
@@ -425,7 +461,8 @@ impl<W: Watch> Hybrid<W> {
     /// Positions of a log block written so far; the next free one is this.
     #[inline(always)]
     pub fn written<F: Flash>(&self, flash: &F, log: Log) -> u32 {
-        flash.written(self.log_block(log))
+        let block = &self.logs[log.index()];
+        flash.written(block.pbn).max(block.sealed)
     }
 
     /// Whether a log block has no free position above its highest programmed one.
@@ -529,21 +566,29 @@ impl<W: Watch> Hybrid<W> {
         owner: Option<u32>,
     ) -> Result<Log, F::Error> {
         let pbn = self.pools[die as usize].take();
+        let log = self.assign_slot(die, pbn);
+        if let Some(l) = owner {
+            self.own(log, l);
+        }
+        self.map_event(flash, die, None, Some(log))?;
+        Ok(log)
+    }
+
+    /// Makes a block a log block, at the lowest free place of the die's log table.
+    fn assign_slot(&mut self, die: u32, pbn: Pbn) -> Log {
         let log = self.lowest_free_slot(die);
         self.free_slots[(log.0 / 64) as usize] &= !(1 << (log.0 % 64));
-        self.logs[log.index()] = LogBlock {
-            pbn,
-            owner: owner.unwrap_or(NO_BLOCK),
-            ..BLANK
-        };
-        if let Some(l) = owner {
-            self.owned[l as usize] = log;
-        }
+        self.logs[log.index()] = LogBlock { pbn, ..BLANK };
         let at = self.in_space(pbn);
         self.log_of[at] = log;
         self.logs_in_use += 1;
-        self.map_event(flash, die, None, Some(log))?;
-        Ok(log)
+        log
+    }
+
+    /// Gives a log block that has no owner to a logical block that owns none.
+    fn own(&mut self, log: Log, l: u32) {
+        self.logs[log.index()].owner = l;
+        self.owned[l as usize] = log;
     }
 
     fn lowest_free_slot(&self, die: u32) -> Log {
@@ -612,9 +657,25 @@ impl<W: Watch> Hybrid<W> {
         lpn: Lpn,
         role: Role,
     ) -> Result<(), F::Error> {
+        self.carry_to_log(flash, log, lpn, role, 0)
+    }
+
+    /// The same with a [tag](move_tag) that tells a move from the middle of one: needed where the copies of
+    /// one move may fill a log block that the budget has no room for before the emptied block is erased.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    pub fn carry_to_log<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        log: Log,
+        lpn: Lpn,
+        role: Role,
+        tag: u32,
+    ) -> Result<(), F::Error> {
         let position = self.written(flash, log);
         let to = self.space.geometry.ppn(self.log_block(log), position);
-        self.copy(flash, lpn, to, role)?;
+        self.copy(flash, lpn, to, role, tag)?;
         self.note_log_page(log, position, lpn);
         self.move_newest(lpn, to, Loss::Moved);
         Ok(())
@@ -635,8 +696,14 @@ impl<W: Watch> Hybrid<W> {
         lpn: Lpn,
         to: Ppn,
         role: Role,
+        tag: u32,
     ) -> Result<(), F::Error> {
-        let oob = Oob::new(self.space.device_lpn(lpn), role);
+        let lpn_of_device = self.space.device_lpn(lpn);
+        let oob = Oob {
+            lpn: lpn_of_device,
+            role,
+            tag,
+        };
         flash.copy(self.newest(lpn), to, oob, Cause::Gc, F::Token::default())?;
         Ok(())
     }
@@ -715,7 +782,10 @@ impl<W: Watch> Hybrid<W> {
             return self.merge_dead(flash, log);
         }
         let block = self.log_block(log);
-        let Some(missing) = self.missing_pages(flash, block, l) else {
+        // The erased positions of a sealed block cannot be programmed, nor be those of a data block.
+        let usable = self.logs[log.index()].sealed <= flash.programmed(block);
+        let missing = usable.then(|| self.missing_pages(flash, block, l));
+        let Some(missing) = missing.flatten() else {
             self.merges.count_full(1);
             self.rebuild(flash, l)?;
             return Ok(Merged::Full);
@@ -726,7 +796,7 @@ impl<W: Watch> Hybrid<W> {
                 let lpn = Lpn(l * pages + o);
                 let to = self.space.geometry.ppn(block, o);
                 if self.newest(lpn).is_some() && !flash.is_programmed(to) {
-                    self.copy(flash, lpn, to, Role::Data)?;
+                    self.copy(flash, lpn, to, Role::Data, 0)?;
                     self.note_log_page(log, o, lpn);
                     self.move_newest(lpn, to, Loss::Moved);
                 }
@@ -866,11 +936,14 @@ impl<W: Watch> Hybrid<W> {
         let die = self.die_of_logical(l);
         let pages = self.pages_per_block();
         let fresh = self.pools[die as usize].take();
+        let live = |o: &u32| self.newest[(l * pages + o) as usize].is_some();
+        let last = (0..pages).rev().find(live);
         for o in 0..pages {
             let lpn = Lpn(l * pages + o);
             if self.newest(lpn).is_some() {
                 let to = self.space.geometry.ppn(fresh, o);
-                self.copy(flash, lpn, to, Role::Data)?;
+                let tag = move_tag(Some(o) == last, self.data[l as usize]);
+                self.copy(flash, lpn, to, Role::Data, tag)?;
                 self.move_newest(lpn, to, Loss::Moved);
                 self.merges.copies_full += 1;
             }
@@ -961,23 +1034,27 @@ impl<W: Watch> Hybrid<W> {
             (None, Some(b)) => (b, None),
             (None, None) => return Ok(()),
         };
-        let (datas, logs) = (&self.data, &self.logs);
         let switched = if l.is_some() { log } else { None };
-        self.maps[die as usize].update(flash, first, second, |entry| {
-            if entry < per_die {
-                datas[(die * per_die + entry) as usize].0
-            } else if entry < per_die + slots {
-                let at = die * slots + entry - per_die;
-                // A log block that just became a data block leaves its slot in this same event.
-                if switched == Some(Log(at)) {
-                    Pbn::NONE.0
-                } else {
-                    logs[at as usize].pbn.0
-                }
-            } else {
-                Pbn::NONE.0
-            }
-        })
+        let mut maps = std::mem::take(&mut self.maps);
+        let written = maps[die as usize].update(flash, first, second, |entry| {
+            self.map_entry(die, entry, switched)
+        });
+        self.maps = maps;
+        written
+    }
+
+    /// The content of an entry of a die's map. `switched`: the log block that is becoming a data block.
+    fn map_entry(&self, die: u32, entry: u32, switched: Option<Log>) -> u32 {
+        let per_die = self.space.geometry.logical_blocks_per_die();
+        if entry < per_die {
+            return self.data[(die * per_die + entry) as usize].0;
+        }
+        let at = Log(die * self.slots_per_die + entry - per_die);
+        // A log block that just became a data block leaves its slot in this same event.
+        if entry >= per_die + self.slots_per_die || switched == Some(at) {
+            return Pbn::NONE.0;
+        }
+        self.logs[at.index()].pbn.0
     }
 
     // ---- checks -----------------------------------------------------------------------------------

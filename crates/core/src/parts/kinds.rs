@@ -40,8 +40,17 @@ impl<const KINDS: usize> PagesByKind<KINDS> {
         self.kind[log.index()].into()
     }
 
-    /// Says of what kind a log block is that has just been taken.
+    /// Says of what kind a log block is that has just been taken, or found.
     pub fn set_kind(&mut self, log: Log, kind: usize) {
+        let before = self.kind(log);
+        let (programmed, valid) = (
+            u64::from(self.programmed_in[log.index()]),
+            u64::from(self.valid_in[log.index()]),
+        );
+        self.programmed[before] -= programmed;
+        self.valid[before] -= valid;
+        self.programmed[kind] += programmed;
+        self.valid[kind] += valid;
         self.kind[log.index()] = kind as u8;
     }
 
@@ -97,6 +106,12 @@ impl<const KINDS: usize> Watch for PagesByKind<KINDS> {
             Loss::Overwritten | Loss::Trimmed => self.dropped[kind] += 1,
             Loss::Moved => self.moved[kind] += 1,
         }
+    }
+
+    fn recovered(&mut self, log: Log, other_positions: u32) {
+        let kind = self.kind(log);
+        self.programmed_in[log.index()] += other_positions;
+        self.programmed[kind] += u64::from(other_positions);
     }
 
     fn released(&mut self, log: Log) {

@@ -76,19 +76,8 @@ impl MapArea {
         let geometry = &space.geometry;
         let pages_per_block = geometry.pages_per_block;
         let pages = Self::check(map_blocks, entries_per_page, entries, pages_per_block)?;
-        let base = geometry.pbn(die, geometry.blocks_per_die - map_blocks);
-        let mut area = Self {
-            entries_per_page,
-            pages_per_block,
-            place: Vec::with_capacity(pages as usize),
-            page_at: vec![u32::MAX; (map_blocks * pages_per_block) as usize],
-            base,
-            current: base,
-            used: 0,
-            full: VecDeque::with_capacity(map_blocks as usize),
-            erased: (1..map_blocks).map(|i| Pbn(base.0 + i)).collect(),
-            work: Work::default(),
-        };
+        let mut area = Self::empty(space, die, map_blocks, entries_per_page, pages);
+        let base = area.base;
         for page in 0..pages {
             if area.used == pages_per_block {
                 area.full.push_back(area.current);
@@ -109,7 +98,56 @@ impl MapArea {
         Ok(area)
     }
 
-    fn check(
+    /// An area of erased blocks without a map.
+    fn empty(space: &Space, die: u32, map_blocks: u32, entries_per_page: u32, pages: u32) -> Self {
+        let geometry = &space.geometry;
+        let pages_per_block = geometry.pages_per_block;
+        let base = geometry.pbn(die, geometry.blocks_per_die - map_blocks);
+        Self {
+            entries_per_page,
+            pages_per_block,
+            place: Vec::with_capacity(pages as usize),
+            page_at: vec![u32::MAX; (map_blocks * pages_per_block) as usize],
+            base,
+            current: base,
+            used: 0,
+            full: VecDeque::with_capacity(map_blocks as usize),
+            erased: (1..map_blocks).map(|i| Pbn(base.0 + i)).collect(),
+            work: Work::default(),
+        }
+    }
+
+    /// Erases the area and writes the whole map anew. The sizes have been [checked](Self::check).
+    ///
+    /// # Errors
+    /// Those of the flash.
+    pub fn restart<F: Flash>(
+        space: &Space,
+        die: u32,
+        map_blocks: u32,
+        entries_per_page: u32,
+        entries: u32,
+        value: impl Fn(u32) -> u32,
+        flash: &mut F,
+    ) -> Result<Self, F::Error> {
+        let pages = entries.div_ceil(entries_per_page);
+        let mut area = Self::empty(space, die, map_blocks, entries_per_page, pages);
+        for block in (area.base.0..area.base.0 + map_blocks).map(Pbn) {
+            if flash.written(block) > 0 {
+                flash.erase(block, Cause::Map, F::Token::default())?;
+            }
+        }
+        for page in 0..pages {
+            area.write_page(flash, page, &value)?;
+        }
+        Ok(area)
+    }
+
+    /// Checks that the map fits its blocks; returns its pages.
+    ///
+    /// # Errors
+    /// A refusal that names the option at fault.
+    pub fn check(
         map_blocks: u32,
         entries_per_page: u32,
         entries: u32,

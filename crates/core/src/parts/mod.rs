@@ -16,6 +16,7 @@ pub mod page_store;
 pub mod pool;
 pub mod probe_table;
 pub mod relation;
+pub mod scan;
 pub mod start;
 pub mod tournament;
 pub mod translation;

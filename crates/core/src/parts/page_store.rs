@@ -4,9 +4,10 @@
 use crate::address::{Lpn, Pbn, Ppn};
 use crate::corner::{large_table, prefetch};
 use crate::flash::{Cause, Flash, Oob, Role, Slot};
-use crate::ftl::{Refusal, Start};
+use crate::ftl::{NoRecovery, Refusal, Start};
 use crate::geometry::{Geometry, Space};
 use crate::parts::pool::Pool;
+use crate::parts::scan::{Depth, Newest, Rules, Scan, move_tag};
 use crate::parts::victims::{GcPolicy, Victims};
 use crate::{choice, options};
 
@@ -169,6 +170,11 @@ impl PageStore {
         start: Start,
         flash: &mut F,
     ) -> Result<Self, Refusal> {
+        Self::check(options)?;
+        Self::format_with_map_blocks(space, options, 0, start, flash)
+    }
+
+    fn check(options: &PageOptions) -> Result<(), Refusal> {
         if options.gc_low < 2 {
             let text = format!(
                 "gc_low = {}: at least 2 erased blocks a die",
@@ -176,7 +182,7 @@ impl PageStore {
             );
             return Err(Refusal::new("gc_low", text));
         }
-        Self::format_with_map_blocks(space, options, 0, start, flash)
+        Ok(())
     }
 
     /// The same on dies each of which also needs so many blocks for mapping pages.
@@ -190,6 +196,128 @@ impl PageStore {
         start: Start,
         flash: &mut F,
     ) -> Result<Self, Refusal> {
+        let mut store = Self::blank(space, options, map_blocks)?;
+        let geometry = &space.geometry;
+        let per_die = geometry.logical_blocks_per_die();
+        let used = if start == Start::Full { per_die } else { 0 };
+        for die in 0..geometry.dies {
+            let first = geometry.pbn(die, 0).0;
+            let free = (first + used..first + geometry.blocks_per_die).map(Pbn);
+            store.add_die(free, 0);
+        }
+        if start == Start::Full {
+            store.fill(flash, per_die);
+        }
+        Ok(store)
+    }
+
+    fn add_die(&mut self, free: impl Iterator<Item = Pbn>, valid: u32) {
+        self.dies.push(Die {
+            pool: Pool::new(free, self.geometry.blocks_per_die),
+            host: Append::NONE,
+            gc: Append::NONE,
+            valid,
+        });
+    }
+
+    /// Makes the tables from what the flash holds. Every block in use is closed: the rest of an open one is
+    /// lost until it is collected.
+    ///
+    /// # Errors
+    /// The refusal of [`PageStore::format`], or an error of the flash.
+    pub fn recover<F: Flash>(
+        space: &Space,
+        options: &PageOptions,
+        flash: &mut F,
+    ) -> Result<Self, NoRecovery<F::Error>> {
+        Self::check(options)?;
+        let mut store = Self::blank(space, options, 0)?;
+        store.scan(space, flash).map_err(NoRecovery::Flash)?;
+        Ok(store)
+    }
+
+    fn scan<F: Flash>(&mut self, space: &Space, flash: &mut F) -> Result<(), F::Error> {
+        let mut scan = Scan::read(space, 0, Depth::UpToErased, flash)?;
+        let newest = scan.newest(Rules::Moves);
+        let blank = scan.erase_useless(flash)?;
+        for die in 0..self.geometry.dies {
+            let on_die = |block: &&Pbn| self.geometry.die_of(**block) == die;
+            let free: Vec<Pbn> = blank.iter().filter(on_die).copied().collect();
+            let in_use = scan
+                .blocks()
+                .filter(|&(block, _)| self.geometry.die_of(block) == die);
+            let valid = in_use.map(|(_, found)| found.valid).sum();
+            self.add_die(free.into_iter(), valid);
+        }
+        self.take_blocks(space, &scan, &newest);
+        self.relieve_dies(flash)
+    }
+
+    fn take_blocks(&mut self, space: &Space, scan: &Scan, newest: &Newest) {
+        for (local, &at) in newest.place.iter().enumerate() {
+            self.map[space.device_lpn(Lpn(local as u32)).index()] = at;
+        }
+        let mut in_use: Vec<_> = scan.blocks().filter(|(_, found)| found.valid > 0).collect();
+        in_use.sort_unstable_by_key(|(_, found)| found.first);
+        for (block, found) in in_use {
+            self.victims.taken(block);
+            let positions = self.geometry.first_page(block).index();
+            // A page that cannot be read is nobody's newest, whatever number stands for it.
+            self.page_at[positions..positions + self.geometry.pages_per_block as usize]
+                .fill(Lpn(0));
+            for (position, _, read) in scan.pages_of(block) {
+                let lpn = read.oob.lpn;
+                self.page_at[positions + position as usize] = lpn;
+                if self.map[lpn.index()] == self.geometry.ppn(block, position) {
+                    self.victims.gained(block, read.sequence);
+                }
+            }
+            self.victims.filled(block);
+            self.clock = self.clock.max(found.last);
+        }
+    }
+
+    /// Trimmed pages that came back can fill a die above the limit of round-robin placement: moves pages to
+    /// other dies until all are within it.
+    fn relieve_dies<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
+        if self.options.placement == Placement::Static {
+            return Ok(());
+        }
+        let limit = self.pages_limit();
+        for lpn in (0..self.map.len() as u32).map(Lpn) {
+            let from = self.map[lpn.index()];
+            let is_crowded = |die: u32| self.dies[die as usize].valid > limit;
+            if from.is_none() || !is_crowded(self.geometry.die_of(self.geometry.block_of(from))) {
+                continue;
+            }
+            let roomy = (0..self.geometry.dies).find(|&die| self.dies[die as usize].valid < limit);
+            let die = roomy.expect("all pages fit, so some die has room");
+            if !self.dies[die as usize].host.has_room() {
+                self.make_room(flash, die, &mut ())?;
+            }
+            self.move_to_host_block(flash, die, lpn)?;
+        }
+        Ok(())
+    }
+
+    fn move_to_host_block<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        die: u32,
+        lpn: Lpn,
+    ) -> Result<(), F::Error> {
+        let append = &mut self.dies[die as usize].host;
+        let to = Ppn(append.next);
+        append.next += 1;
+        let full = !append.has_room();
+        let (from, oob) = (self.map[lpn.index()], Oob::new(lpn, Role::Data));
+        flash.copy(from, to, oob, Cause::Gc, F::Token::default())?;
+        self.now_at(lpn, to, die, full);
+        Ok(())
+    }
+
+    /// Checks the options and makes empty tables, without dies.
+    fn blank(space: &Space, options: &PageOptions, map_blocks: u32) -> Result<Self, Refusal> {
         let geometry = &space.geometry;
         if options.gc_d == 0 {
             return Err(Refusal::new("gc_d", "gc_d = 0: at least 1 draw".into()));
@@ -201,20 +329,8 @@ impl PageStore {
             ("blocks for gc_low", options.gc_low),
             ("open block", 1),
         ])?;
-        let used = if start == Start::Full { per_die } else { 0 };
-        let dies = (0..geometry.dies).map(|die| {
-            let first = geometry.pbn(die, 0).0;
-            let free = (first + used..first + geometry.blocks_per_die).map(Pbn);
-            let pool = Pool::new(free, geometry.blocks_per_die);
-            Die {
-                pool,
-                host: Append::NONE,
-                gc: Append::NONE,
-                valid: 0,
-            }
-        });
         let victims = Victims::new(geometry, options.gc_policy, options.gc_d, options.gc_seed);
-        let mut store = Self {
+        Ok(Self {
             map: large_table(Ppn::NONE, geometry.logical_pages as usize),
             page_at: large_table(Lpn::NONE, geometry.pages() as usize),
             run: Vec::with_capacity(geometry.pages_per_block as usize),
@@ -223,7 +339,7 @@ impl PageStore {
             } else {
                 victims
             },
-            dies: dies.collect(),
+            dies: Vec::with_capacity(geometry.dies as usize),
             moved: 0,
             clock: 0,
             next_die: 0,
@@ -231,11 +347,7 @@ impl PageStore {
             has_map_blocks: map_blocks > 0,
             options: options.clone(),
             geometry: geometry.clone(),
-        };
-        if start == Start::Full {
-            store.fill(flash, per_die);
-        }
-        Ok(store)
+        })
     }
 
     /// Local page `p` of every die at its local physical page `p`, in ascending LPN order.
@@ -371,7 +483,7 @@ impl PageStore {
         }
         // Without the limit an unlucky pattern can move all pages to one die.
         let dies = self.geometry.dies;
-        let limit = (self.geometry.blocks_per_die - self.reserved) * self.geometry.pages_per_block;
+        let limit = self.pages_limit();
         let old = self.map[lpn.index()];
         let home = old
             .is_some()
@@ -383,6 +495,11 @@ impl PageStore {
             .expect("all pages fit, so some die has room");
         self.next_die = (die + 1) % dies;
         die
+    }
+
+    /// Most valid pages that round-robin placement puts on a die.
+    fn pages_limit(&self) -> u32 {
+        (self.geometry.blocks_per_die - self.reserved) * self.geometry.pages_per_block
     }
 
     #[cold]
@@ -431,13 +548,14 @@ impl PageStore {
             if M::HEARS_OF_EACH {
                 let lpn = self.page_at[from as usize];
                 if self.map[lpn.index()] == Ppn(from) {
-                    self.move_page(flash, die, lpn, Ppn(from), moves)?;
                     left -= 1;
+                    let (role, tag) = (Role::Data, move_tag(left == 0, victim));
+                    self.move_page(flash, die, Oob { lpn, role, tag }, Ppn(from), moves)?;
                 }
                 from += 1;
                 continue;
             }
-            left -= self.move_run(flash, die, &mut from, left)?;
+            left -= self.move_run(flash, die, victim, &mut from, left)?;
         }
         moves.before_erase(flash, self)?;
         flash.erase(victim, Cause::Gc, F::Token::default())?;
@@ -452,14 +570,15 @@ impl PageStore {
             .expect("the reserve leaves a block with an invalid page")
     }
 
-    /// Moves valid pages from `from` on, at most `most` and as many as the append point has room for, in one
-    /// run of copies. Returns how many.
+    /// Moves valid pages of `victim` from `from` on, as many of its `left` as the append point has room for, in
+    /// one run of copies. Returns how many.
     fn move_run<F: Flash>(
         &mut self,
         flash: &mut F,
         die: u32,
+        victim: Pbn,
         from: &mut u32,
-        most: u32,
+        left: u32,
     ) -> Result<u32, F::Error> {
         let shared = self.options.streams == Streams::Shared;
         let here = &self.dies[die as usize];
@@ -468,7 +587,7 @@ impl PageStore {
             point = self.open(die);
         }
         let to = point.next;
-        let most = most.min(point.end - to) as usize;
+        let most = left.min(point.end - to) as usize;
         self.run.clear();
         let (map, page_at) = (&mut self.map[..], &mut self.page_at[..]);
         while self.run.len() < most {
@@ -488,7 +607,11 @@ impl PageStore {
         }
         let moved = self.run.len() as u32;
         self.moved += u64::from(moved);
-        let oob_of = |i: usize| Oob::new(page_at[to as usize + i], Role::Data);
+        let oob_of = |i: usize| Oob {
+            lpn: page_at[to as usize + i],
+            role: Role::Data,
+            tag: move_tag(i + 1 == left as usize, victim),
+        };
         flash.copy_run(&self.run, Ppn(to), oob_of, Cause::Gc, F::Token::default())?;
         point.next += moved;
         let block = self.geometry.block_of(Ppn(to));
@@ -507,7 +630,7 @@ impl PageStore {
         &mut self,
         flash: &mut F,
         die: u32,
-        lpn: Lpn,
+        oob: Oob,
         from: Ppn,
         moves: &mut impl Moves<F>,
     ) -> Result<(), F::Error> {
@@ -527,16 +650,10 @@ impl PageStore {
         let here = &mut self.dies[die as usize];
         let point = if shared { &mut here.host } else { &mut here.gc };
         let (to, full) = point.take();
-        let done = flash.copy(
-            from,
-            to,
-            Oob::new(lpn, Role::Data),
-            Cause::Gc,
-            F::Token::default(),
-        )?;
-        self.now_at(lpn, to, die, full);
+        let done = flash.copy(from, to, oob, Cause::Gc, F::Token::default())?;
+        self.now_at(oob.lpn, to, die, full);
         self.moved += 1;
-        moves.moved(flash, lpn, to, done);
+        moves.moved(flash, oob.lpn, to, done);
         Ok(())
     }
 

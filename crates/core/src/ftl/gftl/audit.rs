@@ -68,7 +68,7 @@ impl Gftl {
         let first = self.space.geometry.pbn(self.space.first_die, 0).0;
         for (i, block) in self.blocks.iter().enumerate() {
             let pbn = Pbn(first + i as u32);
-            let full = flash.written(pbn) == self.pages();
+            let full = self.written(flash, pbn) == self.pages();
             let holds = match block.kind {
                 Kind::Plain => block.valid == 0,
                 Kind::Active => !full && self.active == Some(pbn) && block.valid == valid[i],
