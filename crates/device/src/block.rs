@@ -1,5 +1,6 @@
 //! A block device: one scheme on one flash, with sectors outside and pages inside.
 
+use floatgate_core::ftl::{Means, NoRecovery};
 use floatgate_core::options::Options;
 use floatgate_core::{Flash, Ftl, Lpn, Refusal, Run, Space, Start};
 
@@ -50,6 +51,23 @@ impl<S: Ftl, N: Nand> BlockDevice<S, N> {
             return Err(DeviceError::Corrupt { text });
         }
         let ftl = S::format(&space, options, Start::Empty, &mut flash)?;
+        Self::assemble(ftl, flash)
+    }
+
+    /// Opens the device that lies on a chip, after a shutdown or a power cut at any moment. Every acknowledged
+    /// write is there; of a write that was cut each page is old or new; a trimmed page is zero or something that it
+    /// once held.
+    ///
+    /// # Errors
+    /// A refusal if scheme, options and chip do not go together; an error of the chip, after which it may be tried
+    /// again.
+    pub fn open(nand: N, options: &S::Options, means: Means) -> Result<Self, DeviceError> {
+        let mut flash = NandFlash::new(nand);
+        let space = Space::whole(flash.geometry());
+        let ftl = S::recover(&space, options, means, &mut flash).map_err(|error| match error {
+            NoRecovery::Refused(refusal) => DeviceError::Refused(refusal),
+            NoRecovery::Flash(error) => DeviceError::Nand(error),
+        })?;
         Self::assemble(ftl, flash)
     }
 

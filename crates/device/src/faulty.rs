@@ -129,6 +129,11 @@ impl<N: Damage> Faulty<N> {
         &mut self.plan
     }
 
+    /// The chip itself.
+    pub fn inner(&self) -> &N {
+        &self.nand
+    }
+
     /// The chip as the power cut left it.
     pub fn into_inner(self) -> N {
         self.nand

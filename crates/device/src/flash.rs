@@ -151,6 +151,7 @@ impl<N: Nand> NandFlash<N> {
     /// Programs the scratch page.
     fn program_scratch(&mut self, to: Ppn, spare: &Spare, cause: Cause) -> Result<(), NandError> {
         self.nand.program(to, spare, &self.scratch)?;
+        self.nand.settle();
         self.programmed_now(to, spare, cause);
         Ok(())
     }

@@ -265,6 +265,10 @@ pub trait Nand {
     /// As the chip has them.
     fn flush(&mut self) -> Result<(), NandError>;
 
+    /// From now on what was programmed so far may be all that is left of something flushed, although nothing was
+    /// erased: a scheme that has copied the last page out of a block may hold the rest of it for void after a cut.
+    fn settle(&mut self) {}
+
     /// Whether a further request of the host may change anything. A device asks before each, so that the
     /// request in which the last spare block is used up is still finished.
     ///
@@ -335,6 +339,9 @@ impl<N: Nand + ?Sized> Nand for &mut N {
     }
     fn flush(&mut self) -> Result<(), NandError> {
         (**self).flush()
+    }
+    fn settle(&mut self) {
+        (**self).settle();
     }
     fn check_writable(&self) -> Result<(), NandError> {
         (**self).check_writable()

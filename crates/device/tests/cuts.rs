@@ -1,20 +1,23 @@
-//! Power cuts below the schemes: after a cut at any operation, also of the mount that follows, the newest
-//! readable version of every logical page is what was acknowledged.
+//! Power cuts on a whole device: scheme, spare blocks, wear levelling, paired pages, failures. After a cut at
+//! any operation of the chip, also of the mount and recovery that follow, everything acknowledged is there, and the
+//! device goes on.
 //!
-//! The scheme is real, its recovery is not needed: all schemes keep the rule that the newest sequence number of
-//! a logical page wins, so the test reads the chip by that rule alone.
+//! `FLOATGATE_CUTS=all` tries every operation in every way; otherwise some are left out to save time.
 
 mod common;
 
-use common::{Host, PAGE_BYTES, chip, options_of, scan};
-use floatgate_core::ftl::{Ftl, Visitor, all, visit};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use common::cutting::{Change, Recorder, cut};
+use common::{Host, PAGE_BYTES, SECTOR_BYTES, chip, options_of, scan};
+use floatgate_core::ftl::{Ftl, Means, Visitor, all, visit};
 use floatgate_core::parts::wear::WearLeveling;
 use floatgate_core::rng::SplitMix64;
-use floatgate_device::faulty::{Cut, CutKind, FaultPlan};
+use floatgate_device::faulty::{CutKind, FaultPlan};
 use floatgate_device::spares::pairs::PairGuard;
-use floatgate_device::{
-    BlockDevice, DeviceError, Faulty, NandError, NandFlash, RamNand, Spares, SparesOptions,
-};
+use floatgate_device::{BlockDevice, DeviceError, NandFlash, RamNand, Spares, SparesOptions};
+
+const KINDS: [CutKind; 3] = [CutKind::Torn, CutKind::Before, CutKind::After];
 
 #[derive(Clone)]
 struct Case {
@@ -23,169 +26,288 @@ struct Case {
     plan: FaultPlan,
     /// Whether only flushed data has to be there.
     flushed_only: bool,
+    requests: u32,
+    /// Of so many cuts (three an operation) one is tried, of so many of these one has its recovery cut too. No
+    /// multiple of three.
+    one_in: u64,
 }
 
 #[derive(Default)]
-struct Outcome {
-    /// The run ended before the cut.
-    over: bool,
-    lost: Option<String>,
+struct Tally {
+    tried: u64,
+    /// Cuts after two torn operations that left GFTL without an erased page (its text says so).
+    refused: u64,
     restored: u64,
     lower_pages: u64,
+    losses: Vec<String>,
 }
 
-fn is_cut(error: &DeviceError) -> bool {
-    matches!(error, DeviceError::Nand(NandError::PowerCut))
+/// What the host may find.
+struct Expect {
+    before: Vec<Vec<u8>>,
+    after: Vec<Vec<u8>>,
+    /// All that each page has held.
+    history: Vec<Vec<Vec<u8>>>,
+    /// What each page held at the last flush or later, if only flushed data counts.
+    since_flush: Option<Vec<Vec<Vec<u8>>>>,
 }
 
-impl Visitor for Case {
-    type Output = Outcome;
+impl Expect {
+    fn new(pages: &[Vec<u8>], flushed_only: bool) -> Self {
+        let held: Vec<_> = pages.iter().map(|page| vec![page.clone()]).collect();
+        Self {
+            before: pages.to_vec(),
+            after: pages.to_vec(),
+            since_flush: flushed_only.then(|| held.clone()),
+            history: held,
+        }
+    }
 
-    fn visit<S: Ftl>(self) -> Outcome {
-        let shape = chip(1, 20, 6, 8, &self.spares);
-        let faulty = Faulty::new(RamNand::new(&shape, PAGE_BYTES), self.plan.clone()).unwrap();
-        let spares = Spares::format(faulty, self.spares).unwrap();
-        let created = BlockDevice::<S, _>::create(spares, &options_of::<S>(1));
-        let mut host = match created {
-            Ok(device) => Host::new(device),
-            // Cut while it was made: nothing to lose.
-            Err(_) => return Outcome::default(),
-        };
-        let mut rng = SplitMix64::new(self.seed);
-        // What every page held at the last flush or later.
-        let mut since_flush: Vec<Vec<Vec<u8>>> =
-            host.shadow.iter().map(|p| vec![p.clone()]).collect();
-        let mut over = true;
-        for request in 0..220 {
-            let flush = request % 13 == 12;
-            let done = if flush {
-                host.device.flush()
-            } else {
-                host.random(&mut rng, false)
-            };
-            match done {
-                Ok(()) => {}
-                Err(error) if is_cut(&error) || error.is_read_only() => {
-                    over = error.is_read_only();
-                    break;
-                }
-                Err(error) => panic!("{}: {error}", S::KEY),
-            }
-            for (held, now) in since_flush.iter_mut().zip(&host.shadow) {
-                if flush {
-                    *held = vec![now.clone()];
-                } else if held.last() != Some(now) {
+    fn acknowledged(&mut self, pages: &[Vec<u8>]) {
+        self.before = std::mem::replace(&mut self.after, pages.to_vec());
+        let lists = std::iter::once(&mut self.history).chain(&mut self.since_flush);
+        for list in lists {
+            for (held, now) in list.iter_mut().zip(pages) {
+                if held.last() != Some(now) {
                     held.push(now.clone());
                 }
             }
         }
-        let faulty = std::mem::replace(
-            host.device.flash_layer_mut().nand_mut(),
-            Spares::format(dummy(&shape), self.spares).unwrap(),
-        )
-        .into_nand();
-        let lower_pages = faulty.counts().lower_pages;
-        let chip = faulty.into_inner();
-        let restored = Spares::mount(chip.clone(), self.spares)
-            .unwrap()
-            .stats()
-            .restored_pages;
-        let nand = self.cut_mounts(chip);
-        let mounted = Spares::mount(
-            Faulty::new(nand, FaultPlan::default()).unwrap(),
-            self.spares,
-        )
-        .unwrap();
-        let mut flash = NandFlash::new(mounted);
-        let mut lost = None;
-        for (page, content) in (0..).zip(scan(&mut flash, host.shadow.len())) {
-            let content = content.unwrap_or_else(|| vec![0; PAGE_BYTES]);
-            let allowed = host.allows(page, &content)
-                || self.flushed_only && since_flush[page as usize].contains(&content);
-            if !allowed {
-                lost = Some(format!("{} page {page}: {:?}", S::KEY, &content[..8]));
-            }
+    }
+
+    fn flushed(&mut self) {
+        for (held, now) in self.since_flush.iter_mut().flatten().zip(&self.after) {
+            *held = vec![now.clone()];
         }
-        Outcome {
-            over,
-            lost,
-            restored,
-            lower_pages,
-        }
+    }
+
+    /// A page that is or may be trimmed holds zeroes or anything that it once held.
+    fn allows(&self, page: usize, bytes: &[u8]) -> bool {
+        let flushed = self.since_flush.iter().flat_map(|lists| &lists[page]);
+        let mut may_be = [&self.before[page], &self.after[page]]
+            .into_iter()
+            .chain(flushed);
+        let trimmed = may_be
+            .clone()
+            .any(|held| held.iter().all(|&byte| byte == 0));
+        may_be.any(|held| held == bytes)
+            || trimmed && self.history[page].iter().any(|held| held == bytes)
     }
 }
 
-fn dummy(shape: &floatgate_core::Geometry) -> Faulty<RamNand> {
-    Faulty::new(RamNand::new(shape, PAGE_BYTES), FaultPlan::default()).unwrap()
+impl Visitor for &Case {
+    type Output = Tally;
+
+    fn visit<S: Ftl>(self) -> Tally {
+        let shape = chip(1, 20, 6, 8, &self.spares);
+        let recorder = Recorder::new(RamNand::new(&shape, PAGE_BYTES), self.plan.clone());
+        let spares = Spares::format(recorder, self.spares).unwrap();
+        let device = BlockDevice::<S, _>::create(spares, &options_of::<S>(1)).unwrap();
+        let mut host = Host::new(device);
+        let mut rng = SplitMix64::new(self.seed);
+        let mut expect = Expect::new(&host.shadow, self.flushed_only);
+        let mut tally = Tally::default();
+        let mut number = self.seed;
+        for request in 0..self.requests {
+            if request % 13 == 12 {
+                host.device.flush().unwrap();
+                expect.flushed();
+                continue;
+            }
+            recorder_of(&mut host).record();
+            match host.random(&mut rng, true) {
+                Ok(()) => {}
+                Err(error) if error.is_read_only() => break,
+                Err(error) => panic!("{}: {error}", S::KEY),
+            }
+            expect.acknowledged(&host.shadow);
+            for (chip, change) in recorder_of(&mut host).recorded() {
+                for kind in KINDS {
+                    number += 1;
+                    if number.is_multiple_of(self.one_in) {
+                        self.try_cut::<S>(&chip, &change, kind, number, &expect, &mut tally);
+                    }
+                }
+            }
+        }
+        tally
+    }
+}
+
+fn recorder_of<S: Ftl>(host: &mut Host<S, Spares<Recorder>>) -> &mut Recorder {
+    host.device.flash_layer_mut().nand_mut().nand_mut()
+}
+
+/// What a device did after a cut.
+struct Came {
+    /// States that mount and recovery passed through.
+    states: Vec<(RamNand, Change)>,
+    restored: u64,
+}
+
+enum Failed {
+    Refused,
+    Lost(String),
 }
 
 impl Case {
-    /// Cuts the first mounts too, at their first, second, ... operation.
-    fn cut_mounts(&self, mut nand: RamNand) -> RamNand {
-        for at in 0.. {
-            let kind = [CutKind::Torn, CutKind::Before, CutKind::After][at as usize % 3];
-            let plan = FaultPlan {
-                seed: self.seed + at,
-                cut: Some(Cut { at, kind }),
-                paired_pages: self.plan.paired_pages,
-                ..FaultPlan::default()
-            };
-            let mut faulty = Faulty::new(nand, plan).unwrap();
-            // A mount consumes its chip, so it works on a loan.
-            let outcome = Spares::mount(&mut faulty, self.spares).map(drop);
-            nand = faulty.into_inner();
-            match outcome {
-                Ok(()) => break,
-                Err(error) => assert!(is_cut(&error), "{error}"),
+    fn try_cut<S: Ftl>(
+        &self,
+        chip: &RamNand,
+        change: &Change,
+        kind: CutKind,
+        number: u64,
+        expect: &Expect,
+        tally: &mut Tally,
+    ) {
+        let paired = self.plan.paired_pages;
+        let (chip, lower_pages) = cut(chip, change, kind, number, paired);
+        tally.lower_pages += lower_pages;
+        tally.tried += 1;
+        let named = |text: String| {
+            format!(
+                "{} seed {} cut {number} {kind:?}: {text}",
+                S::KEY,
+                self.seed
+            )
+        };
+        let came = match self.come_back::<S>(chip, number, expect) {
+            Ok(came) => came,
+            Err(Failed::Refused) => return tally.losses.push(named("came not up".into())),
+            Err(Failed::Lost(text)) => return tally.losses.push(named(text)),
+        };
+        tally.restored += came.restored;
+        if !tally.tried.is_multiple_of(self.one_in.min(7)) {
+            return;
+        }
+        for (i, (chip, change)) in came.states.iter().enumerate() {
+            let again = KINDS[(number as usize + i) % 3];
+            let (chip, _) = cut(chip, change, again, number, paired);
+            tally.tried += 1;
+            match self.come_back::<S>(chip, number + 1, expect) {
+                Ok(_) => {}
+                Err(Failed::Refused) if S::KEY == "gftl" => tally.refused += 1,
+                Err(Failed::Refused) => tally.losses.push(named("came not up".into())),
+                Err(Failed::Lost(text)) => {
+                    tally
+                        .losses
+                        .push(named(format!("{text}; again at {i} {again:?}")));
+                }
             }
         }
-        nand
+    }
+
+    /// Mounts and recovers, compares, goes on, compares again.
+    fn come_back<S: Ftl>(
+        &self,
+        chip: RamNand,
+        number: u64,
+        expect: &Expect,
+    ) -> Result<Came, Failed> {
+        let body = || self.come_back_unguarded::<S>(chip, number, expect);
+        catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
+            let text = panic.downcast_ref::<String>().cloned();
+            Err(Failed::Lost(format!("panic: {text:?}")))
+        })
+    }
+
+    fn come_back_unguarded<S: Ftl>(
+        &self,
+        chip: RamNand,
+        number: u64,
+        expect: &Expect,
+    ) -> Result<Came, Failed> {
+        let lost = |error: &dyn std::fmt::Display| Failed::Lost(error.to_string());
+        let untouched = chip.clone();
+        let mut recorder = Recorder::new(chip, FaultPlan::default());
+        recorder.record();
+        let mounted = Spares::mount(recorder, self.spares).map_err(|e| lost(&e))?;
+        let restored = mounted.stats().restored_pages;
+        let means = [Means::Fastest, Means::FullScan][number as usize % 2];
+        let device = match BlockDevice::<S, _>::open(mounted, &options_of::<S>(1), means) {
+            Ok(device) => device,
+            Err(DeviceError::Refused(refusal)) if refusal.key.as_deref() == Some("recover") => {
+                return self.scan_only(untouched, expect).map(|()| Came {
+                    states: Vec::new(),
+                    restored,
+                });
+            }
+            Err(DeviceError::Refused(_)) => return Err(Failed::Refused),
+            Err(error) => return Err(lost(&error)),
+        };
+        let mut host = Host::new(device);
+        let states = recorder_of(&mut host).recorded();
+        for page in 0..host.shadow.len() {
+            let mut bytes = vec![0xEE; PAGE_BYTES];
+            let sector = (page * PAGE_BYTES / SECTOR_BYTES) as u64;
+            let read = host.device.read(sector, &mut bytes);
+            read.map_err(|error| Failed::Lost(format!("page {page}: {error}")))?;
+            if !expect.allows(page, &bytes) {
+                let text = format!("page {page} reads {:?}", &bytes[..8]);
+                return Err(Failed::Lost(text));
+            }
+            host.shadow[page] = bytes;
+        }
+        host.version = 1 << 30;
+        let mut rng = SplitMix64::new(number);
+        for _ in 0..12 {
+            match host.random(&mut rng, true) {
+                Err(error) if error.is_read_only() => break,
+                done => done.map_err(|e| lost(&e))?,
+            }
+        }
+        host.verify_all().map_err(|e| lost(&e))?;
+        host.device.audit().map_err(|e| lost(&e))?;
+        Ok(Came { states, restored })
+    }
+
+    /// For a scheme without a recovery: the newest readable version of every page is what was acknowledged.
+    fn scan_only(&self, chip: RamNand, expect: &Expect) -> Result<(), Failed> {
+        let mounted = Spares::mount(chip, self.spares).unwrap();
+        let contents = scan(&mut NandFlash::new(mounted), expect.after.len());
+        for (page, content) in contents.into_iter().enumerate() {
+            let content = content.unwrap_or_else(|| vec![0; PAGE_BYTES]);
+            if !expect.allows(page, &content) {
+                let text = format!("page {page} scans {:?}", &content[..8]);
+                return Err(Failed::Lost(text));
+            }
+        }
+        Ok(())
     }
 }
 
-/// Cuts runs of every scheme at every `step`-th operation.
-fn cut_everywhere(case: &Case, step: u64) -> (u64, Outcome, Vec<String>) {
-    let (mut tried, mut all_of) = (0, Outcome::default());
-    let mut losses = Vec::new();
+/// All schemes, one after the other.
+fn cut_all(case: &Case) -> Tally {
+    let mut sum = Tally::default();
     for scheme in all() {
-        for kind in [CutKind::Before, CutKind::Torn, CutKind::After] {
-            let mut at = case.seed % step;
-            loop {
-                let mut case = case.clone();
-                case.plan.cut = Some(Cut { at, kind });
-                let outcome = visit(scheme.key, case.clone()).unwrap();
-                tried += 1;
-                all_of.restored += outcome.restored;
-                all_of.lower_pages += outcome.lower_pages;
-                if let Some(lost) = outcome.lost {
-                    losses.push(format!("{lost} (seed {}, cut at {at} {kind:?})", case.seed));
-                }
-                if outcome.over {
-                    break;
-                }
-                at += step;
-            }
-        }
+        let tally = visit(scheme.key, case).unwrap();
+        sum.tried += tally.tried;
+        sum.refused += tally.refused;
+        sum.restored += tally.restored;
+        sum.lower_pages += tally.lower_pages;
+        sum.losses.extend(tally.losses);
     }
-    (tried, all_of, losses)
+    sum
 }
 
-fn nothing_lost(case: &Case, step: u64) -> Outcome {
-    let (tried, outcome, losses) = cut_everywhere(case, step);
+fn nothing_lost(case: &Case) -> Tally {
+    let tally = cut_all(case);
     println!(
-        "{tried} cuts, {} lower pages taken, {} restored",
-        outcome.lower_pages, outcome.restored
+        "{} cuts, {} refused, {} lower pages taken, {} restored",
+        tally.tried, tally.refused, tally.lower_pages, tally.restored
     );
     assert!(
-        losses.is_empty(),
-        "{} of {tried} lost\n{}",
-        losses.len(),
-        losses[..losses.len().min(5)].join("\n")
+        tally.losses.is_empty(),
+        "{} of {} lost\n{}",
+        tally.losses.len(),
+        tally.tried,
+        tally.losses[..tally.losses.len().min(8)].join("\n")
     );
-    outcome
+    tally
 }
 
-fn case(seed: u64) -> Case {
+fn case(seed: u64, one_in: u64) -> Case {
+    let thorough = std::env::var("FLOATGATE_CUTS").is_ok_and(|cuts| cuts == "all");
     Case {
         seed,
         spares: SparesOptions {
@@ -197,62 +319,61 @@ fn case(seed: u64) -> Case {
             ..FaultPlan::default()
         },
         flushed_only: false,
+        requests: if thorough { 400 } else { 150 },
+        one_in: if thorough { 1 } else { one_in },
     }
 }
 
 #[test]
 fn cuts_with_spare_blocks_and_failures() {
-    let mut case = case(3);
-    nothing_lost(&case, 7);
+    let mut case = case(3, 8);
+    nothing_lost(&case);
     case.plan.program_failures_ppm = 6000;
     case.plan.erase_failures_ppm = 10_000;
     case.spares.spare_blocks = 12;
-    nothing_lost(&case, 5);
+    nothing_lost(&case);
 }
 
 #[test]
 fn cuts_under_wear_levelling() {
     for wear_leveling in [WearLeveling::Dynamic, WearLeveling::Static] {
-        let mut case = case(4);
+        let mut case = case(4, 11);
         case.spares.wear_leveling = wear_leveling;
         case.spares.wear_gap = 2;
-        nothing_lost(&case, 7);
+        nothing_lost(&case);
         case.plan.program_failures_ppm = 6000;
         case.spares.spare_blocks = 12;
-        nothing_lost(&case, 11);
+        nothing_lost(&case);
     }
 }
 
 #[test]
 fn paired_pages_take_acknowledged_data_unless_guarded() {
-    let mut case = case(5);
+    let mut case = case(5, 11);
     case.plan.paired_pages = true;
-    let (_, outcome, losses) = cut_everywhere(&case, 5);
+    let tally = cut_all(&case);
     assert!(
-        outcome.lower_pages > 0 && !losses.is_empty(),
+        tally.lower_pages > 0 && !tally.losses.is_empty(),
         "the harness does no harm"
     );
     case.spares.pair_guard = PairGuard::Always;
-    let outcome = nothing_lost(&case, 5);
-    assert!(outcome.restored > 0);
+    assert!(nothing_lost(&case).restored > 0);
     case.plan.program_failures_ppm = 6000;
     case.spares.spare_blocks = 12;
     case.spares.wear_leveling = WearLeveling::Static;
     case.spares.wear_gap = 2;
-    nothing_lost(&case, 7);
+    nothing_lost(&case);
 }
 
 #[test]
 fn paired_pages_take_no_flushed_data() {
-    let mut case = case(6);
+    let mut case = case(6, 8);
     case.plan.paired_pages = true;
     case.flushed_only = true;
-    let (_, _, losses) = cut_everywhere(&case, 5);
     assert!(
-        !losses.is_empty(),
+        !cut_all(&case).losses.is_empty(),
         "without a guard flushed data is lost too"
     );
     case.spares.pair_guard = PairGuard::Flushed;
-    let outcome = nothing_lost(&case, 5);
-    assert!(outcome.restored > 0);
+    assert!(nothing_lost(&case).restored > 0);
 }

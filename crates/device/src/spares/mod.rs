@@ -128,7 +128,7 @@ pub struct Spares<N> {
     risk: Vec<Risk>,
     dies: Vec<Die>,
     next_generation: u64,
-    /// Grows with every flush and erase: after it, what was written before must not be lost.
+    /// Grows with every flush, erase and copy: after it, what was written before must not be lost.
     epoch: u64,
     stats: SparesStats,
     scratch: Vec<u8>,
@@ -518,6 +518,10 @@ impl<N: Nand> Nand for Spares<N> {
     fn flush(&mut self) -> Result<(), NandError> {
         self.epoch += 1;
         self.nand.flush()
+    }
+
+    fn settle(&mut self) {
+        self.epoch += 1;
     }
 
     fn check_writable(&self) -> Result<(), NandError> {

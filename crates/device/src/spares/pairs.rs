@@ -21,9 +21,10 @@
 //!
 //! At risk is, with `always`, every lower page: a scheme then never loses more than the page it was writing,
 //! as if cells held one bit. With `flushed` it is every page programmed before the last flush **or the last
-//! erase** of the device: an erase may have destroyed the version that a younger page replaced. Data not
-//! yet flushed may go back to its last flushed version, nothing older. `always` costs one more program for each
-//! upper page (half of all), `flushed` at most one for each pair that is open at a flush or erase.
+//! erase or copy** of the device: an erase may have destroyed the version that a younger page replaced, and the
+//! last copy out of a block may have declared what remains there void. Data not yet flushed may go back to its last
+//! flushed version, nothing older. `always` costs one more program for each upper page (half of all), `flushed` at
+//! most one for each pair that is open at a flush, an erase or a copy.
 
 use floatgate_core::{Pbn, choice};
 
@@ -35,7 +36,7 @@ choice! {
     pub enum PairGuard {
         /// None: cells hold one bit, or nobody cares.
         Off = "off",
-        /// Those programmed before the last flush or erase.
+        /// Those programmed before the last flush, erase or copy.
         Flushed = "flushed",
         /// All.
         Always = "always",
@@ -104,7 +105,7 @@ impl<N: Nand> Spares<N> {
         outcome
     }
 
-    /// The first program of a block after a flush or erase finds what was there before.
+    /// The first program of a block after a flush, erase or copy finds what was there before.
     fn note_epoch(&mut self, block: Pbn) {
         if self.risk[block.index()].epoch != self.epoch {
             self.risk[block.index()] = Risk {

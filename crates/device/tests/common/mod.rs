@@ -1,7 +1,9 @@
 //! A host that remembers what it wrote.
 #![allow(dead_code)] // each test takes what it needs
 
-use floatgate_core::ftl::Ftl;
+pub mod cutting;
+
+use floatgate_core::ftl::{Ftl, Means};
 use floatgate_core::options::Options;
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::{Cause, Flash, Geometry, Ppn, ProgramOrder, Role};
@@ -43,6 +45,13 @@ pub fn options_text<S: Ftl>(dies: u32) -> String {
 
 pub fn options_of<S: Ftl>(dies: u32) -> S::Options {
     floatgate_device::block::options_from_text::<S>(&options_text::<S>(dies)).unwrap()
+}
+
+/// Whether the scheme has a recovery.
+pub fn recovers<S: Ftl>() -> bool {
+    let shape = chip(1, 20, 6, 8, &SparesOptions::default());
+    let nand = floatgate_device::RamNand::new(&shape, PAGE_BYTES);
+    BlockDevice::<S, _>::open(nand, &options_of::<S>(1), Means::Fastest).is_ok()
 }
 
 /// A host with a shadow of every page: what it must hold, and what else it may hold since a request failed.
