@@ -31,9 +31,26 @@ fn main() -> ExitCode {
 
 /// Every scheme under random power cuts; prints the cut points tried, or the line that replays a failure.
 fn torture() -> ExitCode {
-    let run = ["run", "--release", "--locked", "-p", "floatgate-core", "--example", "torture", "--"];
-    let status = Command::new(env!("CARGO")).current_dir(root()).args(run).args(std::env::args().skip(2)).status();
-    if status.is_ok_and(|status| status.success()) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let run = [
+        "run",
+        "--release",
+        "--locked",
+        "-p",
+        "floatgate-core",
+        "--example",
+        "torture",
+        "--",
+    ];
+    let status = Command::new(env!("CARGO"))
+        .current_dir(root())
+        .args(run)
+        .args(std::env::args().skip(2))
+        .status();
+    if status.is_ok_and(|status| status.success()) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 /// How a step ended.
