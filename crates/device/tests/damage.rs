@@ -13,7 +13,7 @@ use floatgate_device::image::format::{
 use floatgate_device::image::{
     DumpSelection, Durability, ImageError, ImageSpec, Severity, check, create, dump, info,
 };
-use floatgate_device::nand::{Nand, Place, PlaceKind, Spare};
+use floatgate_device::nand::{BlockState, Nand, Place, PlaceKind, Spare};
 use floatgate_device::{ImageNand, NandError, Spares, SparesOptions};
 
 const PAGE_BYTES: usize = 48;
@@ -179,6 +179,85 @@ fn every_damage_has_its_name() {
         ..spec().header().unwrap()
     };
     assert_eq!(errors(|p| put(p, 0, &other.encode())), ["headers-differ"]);
+}
+
+#[test]
+fn claims_that_do_not_go_together_have_their_names() {
+    let l = layout();
+    let claim = |change: &dyn Fn(&mut Place)| {
+        let mut spare = spare(3, 4, 0, 3);
+        change(&mut spare.place);
+        errors(|p| put(p, l.header_at(3), &page(3, &spare)))
+    };
+    assert_eq!(claim(&|_| {}), [""; 0]);
+    assert_eq!(claim(&|p| p.kind = PlaceKind::Plain), ["unmanaged-page"]);
+    assert_eq!(claim(&|p| p.block = 8), ["claim-range"]);
+    assert_eq!(claim(&|p| p.generation = 0), ["claim-range"]);
+    assert_eq!(claim(&|p| p.page = 2), ["claim-page"]);
+    assert_eq!(claim(&|p| p.generation = 9), ["mixed-block"]);
+    assert_eq!(claim(&|p| p.kind = PlaceKind::Backup), ["mixed-block"]);
+    // Block 5, in use like block 1, or in an older generation.
+    let second = |generation| {
+        let mut spare = spare(4, 40, 1, 0);
+        spare.place.generation = generation;
+        findings(|p| put(p, l.header_at(20), &page(20, &spare)))
+    };
+    let put_data = |p: &Path| put(p, l.data_at(20), &content(20));
+    let found = |generation| {
+        let mut spare = spare(4, 40, 1, 0);
+        spare.place.generation = generation;
+        findings(|p| {
+            put_data(p);
+            put(p, l.header_at(20), &page(20, &spare));
+        })
+    };
+    assert_eq!(second(2), [("page-checksum", Severity::Error)]);
+    assert_eq!(found(2), [("same-generation", Severity::Error)]);
+    assert_eq!(found(1), [("two-generations", Severity::Note)]);
+}
+
+#[test]
+fn what_a_header_says_of_its_scheme_is_checked() {
+    let with = |change: &dyn Fn(&mut Header)| {
+        findings(|p| {
+            let mut header = spec().header().unwrap();
+            change(&mut header);
+            put(p, 0, &header.encode());
+            put(p, HEADER_BYTES as u64, &header.encode());
+        })
+    };
+    assert_eq!(with(&|_| {}), []);
+    assert_eq!(
+        with(&|h| h.options = "gc_lo=2".into()),
+        [("options", Severity::Error)]
+    );
+    assert_eq!(
+        with(&|h| h.scheme = "mine".into()),
+        [("scheme", Severity::Note)]
+    );
+}
+
+#[test]
+fn worn_and_bad_blocks_are_noted() {
+    let bad = |block: u32, erases: u32| {
+        let record = BlockRecord {
+            version: 1,
+            erases,
+            state: BlockState::EraseFailed,
+        };
+        move |p: &Path| put(p, record_at(block, 1), &record.encode(block))
+    };
+    assert_eq!(
+        findings(|p| {
+            bad(7, 1001)(p);
+            bad(8, 1)(p);
+        }),
+        [
+            ("worn-out", Severity::Note),
+            ("spares-ended", Severity::Note)
+        ]
+    );
+    assert_eq!(findings(bad(7, 1)), []);
 }
 
 /// A page of an unknown role with a right checksum.

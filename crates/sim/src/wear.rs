@@ -20,8 +20,8 @@ struct Die {
     free: BTreeSet<Rank>,
     /// Physical blocks with content, in the order in which they were taken among equals.
     used: BTreeSet<Rank>,
-    /// Erases of the most erased block.
-    most: u32,
+    /// Blocks taken so far.
+    taken: u64,
 }
 
 impl Die {
@@ -56,8 +56,8 @@ pub struct Levelling {
     /// By physical block with content: the scheme's block.
     stands_for: Vec<Pbn>,
     dies: Vec<Die>,
-    /// Numbers takings and erases.
-    clock: u64,
+    /// Erases so far, for the order of the free blocks.
+    erased: u64,
     /// Moves so far.
     pub swaps: u64,
     /// Pages they moved.
@@ -79,7 +79,7 @@ impl Levelling {
             rank: vec![(0, 0); blocks],
             stands_for: vec![Pbn::NONE; blocks],
             dies: (0..geometry.dies).map(|_| Die::default()).collect(),
-            clock: 0,
+            erased: 0,
             swaps: 0,
             moved_pages: 0,
         };
@@ -109,27 +109,22 @@ impl Levelling {
         self.rank.iter().map(|&(erases, _)| erases)
     }
 
-    fn now(&mut self) -> u64 {
-        self.clock += 1;
-        self.clock
-    }
-
     fn die(&mut self, block: Pbn) -> &mut Die {
         let die = self.geometry.die_of(block);
         &mut self.dies[die as usize]
     }
 
     fn release(&mut self, at: Pbn, erases: u32) {
-        let now = self.now();
+        self.erased += 1;
+        let now = self.erased;
         self.rank[at.index()] = (erases, now);
-        let die = self.die(at);
-        die.most = die.most.max(erases);
-        die.free.insert((erases, now, at));
+        self.die(at).free.insert((erases, now, at));
     }
 
     fn occupy(&mut self, block: Pbn, (erases, since, at): Rank) {
-        let now = self.now();
         let die = self.die(at);
+        die.taken += 1;
+        let now = die.taken;
         die.free.remove(&(erases, since, at));
         die.used.insert((erases, now, at));
         self.rank[at.index()] = (erases, now);
@@ -170,11 +165,11 @@ impl Levelling {
         if !self.is_static {
             return None;
         }
-        let gap = self.gap;
+        let (gap, blocks) = (self.gap, self.geometry.blocks_per_die);
         let die = self.die(block);
-        let (least, _, from) = *die.used.first()?;
+        let (least, since, from) = *die.used.first()?;
         let to = die.oldest_free()?;
-        if !should_move(die.most, least, to.0, gap) {
+        if !should_move(least, to.0, gap, die.taken - since, blocks) {
             return None;
         }
         let block = self.stands_for[from.index()];
@@ -196,7 +191,6 @@ impl Levelling {
             rank.0 = 0;
         }
         for die in &mut self.dies {
-            die.most = 0;
             for set in [&mut die.free, &mut die.used] {
                 *set = set.iter().map(|&(_, since, at)| (0, since, at)).collect();
             }

@@ -1,9 +1,9 @@
 //! Wear levelling: which erased block is taken, and when cold content moves to a worn block.
 //!
 //! The rules alone, without a place of their own: a layer that knows where blocks lie asks them. *Dynamic*
-//! takes the erased block with the fewest erases. *Static* does that too and, while the most erased block
+//! takes the erased block with the fewest erases. *Static* does that too and, while the most erased free block
 //! of a die is more than a gap ahead of the least erased one that holds data, has the latter's content
-//! moved to the most erased free block, where it will rest.
+//! moved there, where it will rest.
 
 use crate::address::Pbn;
 use crate::choice;
@@ -37,12 +37,17 @@ pub fn oldest(erased: impl Iterator<Item = Pbn>, erases: impl Fn(Pbn) -> u32) ->
         .map(|(i, _)| i)
 }
 
-/// Whether the content of a block with `least` erases should move to a free one with `free` erases, in a
-/// die whose most erased block has `most`.
+/// Whether the content of the least erased block that holds data, with `least` erases, should move to the
+/// most erased free one, with `free`. The content has `rested` while that many blocks were taken, on `blocks`
+/// blocks.
 ///
-/// A move to a block that is no older would wear both and level nothing.
-pub fn should_move(most: u32, least: u32, free: u32, gap: u32) -> bool {
-    most - least > gap && free > least
+/// Two conditions stand between this and the plain rule (most erased block of the die more than the gap above
+/// the least erased one with data). A move to a block that is not itself that far ahead would wear both and level
+/// nothing. And new content goes to the youngest block, so the least erased block with data may hold the
+/// hottest: moved to the most worn block it would wear that one further, again and again. What has stayed while all
+/// blocks could have been taken once is not hot.
+pub fn should_move(least: u32, free: u32, gap: u32, rested: u64, blocks: u32) -> bool {
+    free.saturating_sub(least) > gap && rested >= u64::from(blocks)
 }
 
 #[cfg(test)]
@@ -59,9 +64,10 @@ mod tests {
     }
 
     #[test]
-    fn content_moves_only_above_the_gap_and_only_to_an_older_block() {
-        assert!(should_move(100, 35, 90, 64));
-        assert!(!should_move(100, 36, 90, 64));
-        assert!(!should_move(100, 3, 3, 64));
+    fn content_moves_only_above_the_gap_and_only_if_it_rests() {
+        assert!(should_move(35, 100, 64, 8, 8));
+        assert!(!should_move(36, 100, 64, 8, 8));
+        assert!(!should_move(100, 35, 64, 8, 8));
+        assert!(!should_move(35, 100, 64, 7, 8));
     }
 }

@@ -2,12 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use floatgate_core::{ProgramOrder, Role};
+use floatgate_core::ftl::{Ftl, Visitor, visit};
+use floatgate_core::{ProgramOrder, Refusal, Role};
 use serde::Serialize;
 
+use super::claims::Claims;
 use super::format::{PageFault, PageHeader};
 use super::reader::{BlockSeen, Reader, Slot};
 use super::{ImageError, io};
+use crate::block::options_from_text;
 use crate::nand::{BlockState, PlaceKind};
 
 /// How bad a finding is.
@@ -133,7 +136,16 @@ pub fn check(path: &Path) -> Result<CheckReport, ImageError> {
         // What is there says little once pages are missing.
         return Ok(report);
     }
+    check_scheme(&reader, &mut report);
+    let Ok(seen_by_scheme) =
+        crate::spares::virtual_geometry(&reader.header.geometry, &reader.header.spares)
+    else {
+        // The header would not have been accepted.
+        return Ok(report);
+    };
     let mut pass = Pass {
+        claims: Claims::new(&reader.header.geometry, seen_by_scheme),
+        bad_blocks: vec![0; reader.header.geometry.dies as usize],
         sequences: Vec::new(),
         data: vec![0; reader.header.page_bytes as usize],
         reader: &reader,
@@ -143,6 +155,7 @@ pub fn check(path: &Path) -> Result<CheckReport, ImageError> {
         pass.block(block).map_err(|e| io("read", path, e))?;
     }
     pass.duplicates();
+    pass.whole_chip();
     Ok(report)
 }
 
@@ -190,6 +203,32 @@ fn check_header(reader: &Reader, report: &mut CheckReport) {
     }
 }
 
+/// What the header says of the scheme.
+fn check_scheme(reader: &Reader, report: &mut CheckReport) {
+    let header = &reader.header;
+    match visit(&header.scheme, TakesOptions(&header.options)) {
+        Some(Ok(())) => {}
+        Some(Err(refusal)) => {
+            let text = format!("{} does not take its options: {refusal}", header.scheme);
+            report.add(Severity::Error, "options", (None, None), text);
+        }
+        None => {
+            let text = format!("no scheme {:?} in this program", header.scheme);
+            report.add(Severity::Note, "scheme", (None, None), text);
+        }
+    }
+}
+
+struct TakesOptions<'a>(&'a str);
+
+impl Visitor for TakesOptions<'_> {
+    type Output = Result<(), Refusal>;
+
+    fn visit<S: Ftl>(self) -> Self::Output {
+        options_from_text::<S>(self.0).map(drop)
+    }
+}
+
 /// A page with a sequence number that should be its own.
 struct Numbered {
     sequence: u64,
@@ -200,6 +239,9 @@ struct Numbered {
 struct Pass<'a> {
     reader: &'a Reader,
     report: &'a mut CheckReport,
+    claims: Claims,
+    /// By die.
+    bad_blocks: Vec<u32>,
     sequences: Vec<Numbered>,
     data: Vec<u8>,
 }
@@ -220,6 +262,8 @@ impl Pass<'_> {
                     .add(Severity::Error, "block-record", (Some(block), None), text);
             }
         }
+        self.wear(block, &seen);
+        self.claims.next_block();
         let first = block * self.reader.header.geometry.pages_per_block;
         let mut below: Option<PageHeader> = None;
         for (page, slot) in (first..).zip(&seen.slots) {
@@ -281,6 +325,13 @@ impl Pass<'_> {
             self.add(Severity::Error, "lost-page", page, text);
         }
         let geometry = &self.reader.header.geometry;
+        if seen.record.state == BlockState::Good {
+            let (block, position) = geometry.split(floatgate_core::Ppn(page));
+            if let Some((severity, kind, text)) = self.claims.page(block.0, position, &spare.place)
+            {
+                self.add(severity, kind, page, text);
+            }
+        }
         let of_host = !matches!(spare.oob.role, Role::Map | Role::Summary);
         if of_host && spare.oob.lpn.is_some() && spare.oob.lpn.0 >= geometry.logical_pages {
             let text = format!(
@@ -309,6 +360,38 @@ impl Pass<'_> {
                 page,
                 moved: spare.place.kind == PlaceKind::Moved,
             });
+        }
+    }
+
+    /// Bad blocks, and blocks past their time.
+    fn wear(&mut self, block: u32, seen: &BlockSeen) {
+        let header = &self.reader.header;
+        if seen.record.state != BlockState::Good {
+            let die = header.geometry.die_of(floatgate_core::Pbn(block));
+            self.bad_blocks[die as usize] += 1;
+        }
+        let limit = header.erase_limit;
+        if limit > 0 && seen.record.erases > limit {
+            let text = format!("erased {} times, made for {limit}", seen.record.erases);
+            self.report
+                .add(Severity::Note, "worn-out", (Some(block), None), text);
+        }
+    }
+
+    /// What only all blocks together tell.
+    fn whole_chip(self) {
+        let spare_blocks = self.reader.header.spares.spare_blocks;
+        for (block, (severity, kind, text)) in self.claims.rivals() {
+            self.report.add(severity, kind, (Some(block), None), text);
+        }
+        for (die, &bad) in self.bad_blocks.iter().enumerate() {
+            if bad > 0 && bad >= spare_blocks {
+                let text = format!(
+                    "die {die} has {bad} bad blocks and had {spare_blocks} to spare: it can only be read"
+                );
+                self.report
+                    .add(Severity::Note, "spares-ended", (None, None), text);
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! Making images.
 
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -128,43 +129,81 @@ fn fill(file: &File, header: &Header) -> std::io::Result<()> {
 /// # Errors
 /// A refusal if scheme, options and shape do not go together; then no file is left behind.
 pub fn create(path: &Path, spec: &ImageSpec) -> Result<ImageInfo, DeviceError> {
-    let header = spec.header()?;
-    let formatter = Formatter {
-        path,
-        spec,
-        header: &header,
-    };
-    let made = visit(&spec.scheme, formatter).unwrap_or_else(|| {
+    let formatter = Formatter { path, spec };
+    visit(&spec.scheme, formatter).unwrap_or_else(|| {
         let keys: Vec<&str> = all().iter().map(|scheme| scheme.key).collect();
         let text = format!("no scheme {:?}; there are {}", spec.scheme, keys.join(", "));
         Err(Refusal::new("scheme", text).into())
-    });
-    made?;
-    Ok(info(path)?)
+    })
 }
 
 struct Formatter<'a> {
     path: &'a Path,
     spec: &'a ImageSpec,
-    header: &'a Header,
 }
 
 impl Visitor for Formatter<'_> {
-    type Output = Result<(), DeviceError>;
+    type Output = Result<ImageInfo, DeviceError>;
 
     fn visit<S: Ftl>(self) -> Self::Output {
-        let options = options_from_text::<S>(&self.spec.options)?;
-        let nand = ImageNand::create(self.path, self.header, Durability::Machine)?;
-        let made = Spares::format(nand, self.spec.spares)
-            .and_then(|spares| BlockDevice::<S, _>::create(spares, &options));
-        match made {
-            Ok(device) => Ok(device.into_nand().into_nand().close()?),
-            Err(error) => {
-                let _ = std::fs::remove_file(self.path);
-                Err(error)
-            }
+        create_with::<S>(self.path, self.spec)
+    }
+}
+
+/// The same for a scheme that need not be registered. Nothing stands under that name until the image is whole.
+///
+/// # Errors
+/// As [`create`].
+pub fn create_with<S: Ftl>(path: &Path, spec: &ImageSpec) -> Result<ImageInfo, DeviceError> {
+    let header = spec.header()?;
+    let options = options_from_text::<S>(&spec.options)?;
+    if path.symlink_metadata().is_ok() {
+        return Err(io("create", path, ErrorKind::AlreadyExists.into()).into());
+    }
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(
+        ".{:016x}.tmp",
+        u64::from_le_bytes(header.uuid[..8].try_into().expect("8"))
+    ));
+    let unfinished = path.with_file_name(name);
+    let made = fill_in::<S>(&unfinished, &header, spec, &options)
+        .and_then(|()| rename_new(&unfinished, path).map_err(|e| io("create", path, e).into()));
+    match made {
+        Ok(()) => Ok(info(path)?),
+        Err(error) => {
+            let _ = std::fs::remove_file(&unfinished);
+            Err(match error {
+                // What the user named, not what stood there for a moment.
+                DeviceError::Image(ImageError::Io { doing, source, .. }) => {
+                    io(doing, path, source).into()
+                }
+                other => other,
+            })
         }
     }
+}
+
+/// Gives a file its name, unless somebody has taken that in the meantime.
+fn rename_new(from: &Path, to: &Path) -> std::io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    use rustix::io::Errno;
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // Not every file system knows the flag; that the name was free has been seen.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => std::fs::rename(from, to),
+        outcome => Ok(outcome?),
+    }
+}
+
+fn fill_in<S: Ftl>(
+    path: &Path,
+    header: &Header,
+    spec: &ImageSpec,
+    options: &S::Options,
+) -> Result<(), DeviceError> {
+    let nand = ImageNand::create(path, header, Durability::Machine)?;
+    let spares = Spares::format(nand, spec.spares)?;
+    let device = BlockDevice::<S, _>::create(spares, options)?;
+    Ok(device.into_nand().into_nand().close()?)
 }
 
 impl ImageError {

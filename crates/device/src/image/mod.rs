@@ -11,6 +11,7 @@
 //! address. After a clean close the spare areas are read alone; otherwise with their page.
 
 pub mod check;
+mod claims;
 mod create;
 pub mod describe;
 pub mod format;
@@ -25,7 +26,7 @@ use floatgate_core::{Geometry, Pbn, Ppn};
 use crate::nand::{BlockState, Damage, Nand, NandError, Spare};
 use crate::ram::check_program_rule;
 pub use check::{CheckReport, Finding, Severity, check};
-pub use create::{ImageSpec, create};
+pub use create::{ImageSpec, create, create_with};
 pub use describe::{Dump, DumpSelection, ImageInfo, PageRow, dump, info};
 use format::{BlockRecord, HEADER_BYTES, Header, Layout, PAGE_HEADER_BYTES, PageHeader, record_at};
 use reader::{Reader, Slot};

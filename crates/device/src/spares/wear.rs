@@ -4,7 +4,7 @@ use floatgate_core::Pbn;
 use floatgate_core::parts::wear::should_move;
 
 use super::{Pick, Spares};
-use crate::nand::{BlockState, Nand, NandError};
+use crate::nand::{Nand, NandError};
 
 impl<N: Nand> Spares<N> {
     /// Hot/cold swaps of a die, until no block with content lags behind by more than the gap.
@@ -20,10 +20,7 @@ impl<N: Nand> Spares<N> {
 
     /// The virtual block whose content should move, if there is one.
     fn lagging(&self, die: u32) -> Option<Pbn> {
-        let (chip, nand) = (self.nand.geometry(), &self.nand);
-        let of_die = (0..chip.blocks_per_die).map(|index| chip.pbn(die, index));
-        let good = of_die.filter(|&at| nand.block_state(at) == BlockState::Good);
-        let most = good.map(|at| nand.erase_count(at)).max()?;
+        let nand = &self.nand;
         let first = self.geometry.pbn(die, 0).0;
         let used = (first..first + self.geometry.blocks_per_die).map(Pbn);
         let cold = used
@@ -36,6 +33,8 @@ impl<N: Nand> Spares<N> {
         let least = nand.erase_count(self.place[cold.index()]);
         let free = &self.dies[die as usize].free;
         let oldest = free.iter().map(|&at| nand.erase_count(at)).max()?;
-        should_move(most, least, oldest, self.options.wear_gap).then_some(cold)
+        let rested = self.next_generation - self.generation[cold.index()];
+        let (gap, blocks) = (self.options.wear_gap, nand.geometry().blocks());
+        should_move(least, oldest, gap, rested, blocks).then_some(cold)
     }
 }
