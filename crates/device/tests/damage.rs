@@ -217,6 +217,31 @@ fn claims_that_do_not_go_together_have_their_names() {
 }
 
 #[test]
+fn a_torn_page_is_no_loss_where_a_cut_may_have_torn_it() {
+    let l = layout();
+    let unclean = Header {
+        clean: false,
+        sequence: 9,
+        ..spec().header().unwrap()
+    };
+    let torn = |page: u32, header: Option<&Header>| {
+        findings(|p| {
+            put(p, l.header_at(page), &[0xA5; PAGE_HEADER_BYTES]);
+            if let Some(header) = header {
+                put(p, 0, &header.encode());
+            }
+        })
+    };
+    let kind = "page-header";
+    // The sample ends at page 10.
+    assert_eq!(torn(10, None), [(kind, Severity::Error)]);
+    let note = [("not-clean", Severity::Note), (kind, Severity::Note)];
+    assert_eq!(torn(10, Some(&unclean))[..1], note[..1]);
+    assert!(torn(10, Some(&unclean)).contains(&note[1]));
+    assert!(torn(9, Some(&unclean)).contains(&(kind, Severity::Error)));
+}
+
+#[test]
 fn what_a_header_says_of_its_scheme_is_checked() {
     let with = |change: &dyn Fn(&mut Header)| {
         findings(|p| {

@@ -277,7 +277,7 @@ impl Pass<'_> {
                     );
                     self.add(Severity::Note, "stale-page", page, text);
                 }
-                Slot::Fault(fault) => self.fault(page, *fault),
+                Slot::Fault(fault) => self.fault(page, *fault, &seen),
                 Slot::Programmed(header) => {
                     self.reader.data(page, &mut self.data)?;
                     self.page(page, header, &seen, &mut below);
@@ -287,7 +287,27 @@ impl Pass<'_> {
         Ok(())
     }
 
-    fn fault(&mut self, page: u32, fault: PageFault) {
+    /// Whether a page that cannot be read need not be missed: what a failed or a cut program leaves. Of the latter
+    /// nothing is known once the image has been closed in order.
+    fn may_be_cut(&self, page: u32, seen: &BlockSeen) -> bool {
+        let position = page % self.reader.header.geometry.pages_per_block;
+        let above = &seen.slots[position as usize + 1..];
+        let is_top = above
+            .iter()
+            .all(|slot| matches!(slot, Slot::Erased | Slot::Stale(_)));
+        seen.record.state != BlockState::Good || !self.reader.header.clean && is_top
+    }
+
+    /// A page that cannot be read.
+    fn unreadable(&mut self, kind: &'static str, page: u32, text: String, seen: &BlockSeen) {
+        let severity = match self.may_be_cut(page, seen) {
+            true => Severity::Note,
+            false => Severity::Error,
+        };
+        self.add(severity, kind, page, text);
+    }
+
+    fn fault(&mut self, page: u32, fault: PageFault, seen: &BlockSeen) {
         let (kind, text) = match fault {
             PageFault::Checksum => (
                 "page-header",
@@ -299,7 +319,7 @@ impl Pass<'_> {
             PageFault::Role { code } => ("role", format!("no scheme knows the role {code}")),
             PageFault::Field => ("page-field", "its header says what cannot be".into()),
         };
-        self.add(Severity::Error, kind, page, text);
+        self.unreadable(kind, page, text, seen);
     }
 
     fn page(
@@ -311,7 +331,7 @@ impl Pass<'_> {
     ) {
         if !header.fits(&self.data) {
             let text = "torn or rotten: its bytes fail the checksum".into();
-            self.add(Severity::Error, "page-checksum", page, text);
+            self.unreadable("page-checksum", page, text, seen);
             return;
         }
         self.report.pages_good += 1;
