@@ -2,18 +2,17 @@
 
 mod common;
 
-use common::{Host, PAGE_BYTES, chip, options_of, recovers};
+use common::{Host, PAGE_BYTES, chip, options_of, options_text, recovers};
 use floatgate_core::Pbn;
-use floatgate_core::ftl::{Ftl, Means, Visitor, all, visit};
+use floatgate_core::ftl::{Ftl, Visitor, all, visit};
 use floatgate_core::parts::wear::WearLeveling;
 use floatgate_core::rng::SplitMix64;
 use floatgate_device::image::format::Header;
-use floatgate_device::image::{Durability, ImageSpec, check};
+use floatgate_device::image::{Durability, ImageSpec, check, info, open_with};
 use floatgate_device::spares::pairs::PairGuard;
 use floatgate_device::{BlockDevice, ImageNand, NandFlash, Spares, SparesOptions};
 
-fn header(
-    scheme: &str,
+fn header<S: Ftl>(
     dies: u32,
     blocks: u32,
     pages: u32,
@@ -29,8 +28,8 @@ fn header(
         logical_pages: shape.logical_pages.into(),
         program_order: shape.program_order,
         spares,
-        scheme: scheme.into(),
-        options: String::new(),
+        scheme: S::KEY.into(),
+        options: options_text::<S>(dies),
         part: String::new(),
         erase_limit: 0,
     };
@@ -48,7 +47,7 @@ impl Visitor for OnImage {
     fn visit<S: Ftl>(self) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("flash.img");
-        let header = header(S::KEY, 2, 30, 8, 12, self.spares);
+        let header = header::<S>(2, 30, 8, 12, self.spares);
         let nand = ImageNand::create(&path, &header, Durability::Process).unwrap();
         let spares = Spares::format(nand, self.spares).unwrap();
         let device = BlockDevice::<S, _>::create(spares, &options_of::<S>(2)).unwrap();
@@ -94,13 +93,12 @@ fn reopened<S: Ftl>(
     } else {
         drop(host.device);
     }
-    let nand = ImageNand::open(path, Durability::Process).unwrap();
-    assert_eq!(nand.found().clean, clean);
-    let spares = Spares::mount(nand, options).unwrap();
+    assert_eq!(info(path).unwrap().clean, clean);
     let device = match kept {
-        None => BlockDevice::open(spares, &options_of::<S>(2), Means::Fastest),
+        None => open_with::<S>(path, Durability::Process),
         Some(ftl) => {
-            let flash = NandFlash::new(spares);
+            let nand = ImageNand::open(path, Durability::Process).unwrap();
+            let flash = NandFlash::new(Spares::mount(nand, options).unwrap());
             for block in (0..flash.ledger.geometry().blocks()).map(Pbn) {
                 assert_eq!(flash.ledger.written(block), ledger.written(block));
                 assert_eq!(flash.ledger.programmed(block), ledger.programmed(block));

@@ -156,8 +156,8 @@ fn every_scheme_wears_evenly_and_does_what_it_always_does() {
         }
         // Dynamic levelling evens out the blocks in turn; those with resting content stay behind.
         assert!(dynamic.max() <= off.max(), "{key}");
-        // The block that is erased last is one ahead of the check that follows.
-        assert!(fixed.spread() <= GAP + 1, "{key}: {}", fixed.spread());
+        // A little above the gap: content moves when the next block is erased, and once it has rested.
+        assert!(fixed.spread() <= GAP + 4, "{key}: {}", fixed.spread());
     }
 }
 

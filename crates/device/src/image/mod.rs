@@ -15,6 +15,7 @@ mod claims;
 mod create;
 pub mod describe;
 pub mod format;
+mod open;
 mod reader;
 
 use std::fs::File;
@@ -29,6 +30,7 @@ pub use check::{CheckReport, Finding, Severity, check};
 pub use create::{ImageSpec, create, create_with};
 pub use describe::{Dump, DumpSelection, ImageInfo, PageRow, dump, info};
 use format::{BlockRecord, HEADER_BYTES, Header, Layout, PAGE_HEADER_BYTES, PageHeader, record_at};
+pub use open::open_with;
 use reader::{Reader, Slot};
 
 /// Why an image was not made or opened.
