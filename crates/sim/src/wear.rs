@@ -140,10 +140,15 @@ impl Levelling {
         }
     }
 
-    /// The start state lies where the scheme puts it.
+    /// The start state lies where the scheme puts it, if that block is still free.
     pub fn preloaded(&mut self, block: Pbn) {
         let (erases, since) = self.rank[block.index()];
-        self.occupy(block, (erases, since, block));
+        let own = (erases, since, block);
+        if self.die(block).free.contains(&own) {
+            self.occupy(block, own);
+        } else {
+            self.programmed(block);
+        }
     }
 
     /// A block is erased.
