@@ -145,6 +145,7 @@ pub fn check(path: &Path) -> Result<CheckReport, ImageError> {
     };
     let mut pass = Pass {
         claims: Claims::new(&reader.header.geometry, seen_by_scheme),
+        tops: Vec::new(),
         bad_blocks: vec![0; reader.header.geometry.dies as usize],
         sequences: Vec::new(),
         data: vec![0; reader.header.page_bytes as usize],
@@ -173,7 +174,11 @@ fn check_header(reader: &Reader, report: &mut CheckReport) {
     let nowhere = (None, None);
     for (i, copy) in reader.copies.iter().enumerate() {
         if let Err(error) = copy {
-            let text = format!("header {i} is damaged, the other is used: {error}");
+            let why = match error {
+                ImageError::HeaderChecksum => "its checksum is wrong".into(),
+                other => other.to_string(),
+            };
+            let text = format!("header {i} is damaged, the other is used: {why}");
             report.add(Severity::Error, header_kind(error), nowhere, text);
         }
     }
@@ -242,6 +247,9 @@ struct Pass<'a> {
     claims: Claims,
     /// By die.
     bad_blocks: Vec<u32>,
+    /// Findings of unreadable pages with nothing above them, by die: where the spares have ended it is a program
+    /// that failed.
+    tops: Vec<(usize, u32)>,
     sequences: Vec<Numbered>,
     data: Vec<u8>,
 }
@@ -287,22 +295,22 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Whether a page that cannot be read need not be missed: what a failed or a cut program leaves. Of the latter
-    /// nothing is known once the image has been closed in order.
-    fn may_be_cut(&self, page: u32, seen: &BlockSeen) -> bool {
-        let position = page % self.reader.header.geometry.pages_per_block;
-        let above = &seen.slots[position as usize + 1..];
-        let is_top = above
-            .iter()
-            .all(|slot| matches!(slot, Slot::Erased | Slot::Stale(_)));
-        seen.record.state != BlockState::Good || !self.reader.header.clean && is_top
-    }
-
-    /// A page that cannot be read.
+    /// A page that cannot be read. It need not be missed where a failed or a cut program may have left it; of the
+    /// latter nothing is known once the image has been closed in order.
     fn unreadable(&mut self, kind: &'static str, page: u32, text: String, seen: &BlockSeen) {
-        let severity = match self.may_be_cut(page, seen) {
-            true => Severity::Note,
-            false => Severity::Error,
+        let geometry = &self.reader.header.geometry;
+        let (block, position) = geometry.split(floatgate_core::Ppn(page));
+        let mut above = seen.slots[position as usize + 1..].iter();
+        let is_top = above.all(|slot| matches!(slot, Slot::Erased | Slot::Stale(_)));
+        let is_bad = seen.record.state != BlockState::Good;
+        if is_top {
+            let die = geometry.die_of(block);
+            self.tops.push((self.report.findings.len(), die));
+        }
+        let severity = if is_bad || is_top && !self.reader.header.clean {
+            Severity::Note
+        } else {
+            Severity::Error
         };
         self.add(severity, kind, page, text);
     }
