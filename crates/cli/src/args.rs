@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
-/// Exit codes: 0 done, 1 `conform` found a difference, 2 something in the input is wrong, 3 a bug.
+/// Exit codes: 0 done, 1 `conform` or `image check` found something, 2 something in the input is wrong, 3 a bug.
 #[derive(Debug, Parser)]
 #[command(
     name = "floatgate",
@@ -15,7 +15,7 @@ use clap_complete::Shell;
 )]
 #[command(
     after_help = "Begin with `floatgate compare`: all schemes on a bundled real trace, a table and a report.\n\
-    Exit codes: 0 done, 1 conform found a difference, 2 something in the input is wrong, 3 a bug."
+    Exit codes: 0 done, 1 conform or image check found something, 2 something in the input is wrong, 3 a bug."
 )]
 pub struct Arguments {
     /// What to do.
@@ -33,6 +33,9 @@ pub enum Command {
     /// Look at, convert and generate traces
     #[command(subcommand)]
     Trace(TraceCommand),
+    /// Make, describe, check and dump flash images
+    #[command(subcommand)]
+    Image(ImageCommand),
     /// Check schemes and clock against conformance vectors
     Conform(ConformArgs),
     /// List the schemes, or show one and its options
@@ -206,6 +209,110 @@ pub struct GenerateArgs {
     #[arg(long, value_name = "BYTES", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(512..=1 << 24))]
     pub page_bytes: u32,
     /// Print what was written, or the list of generators, as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The commands of `image`.
+#[derive(Debug, Subcommand)]
+pub enum ImageCommand {
+    /// Make an image with a fresh device of a scheme in it
+    Create(ImageCreateArgs),
+    /// Describe an image: scheme, shape, wear, bad blocks
+    Info(ImageArgs),
+    /// Find and name every inconsistency of an image
+    Check(ImageCheckArgs),
+    /// List the pages of an image with their spare areas
+    Dump(ImageDumpArgs),
+}
+
+/// Arguments of `image create`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  floatgate image create disk.img
+  floatgate image create disk.img --scheme fast --set device.capacity_gib=1 --set scheme.log_blocks=64
+  floatgate image create disk.img --set device.part=mt29f16g08 --spare-blocks 20 --pair-guard flushed
+  floatgate image create disk.img --config ssd.toml --set device.wear_leveling=static
+
+The sections [device], [scheme] and [schemes] of a configuration count. Without a capacity the device
+has 64 MiB. A file that exists is left alone; erased blocks take no space on the disk.")]
+pub struct ImageCreateArgs {
+    /// The file to make
+    pub file: PathBuf,
+    /// The scheme (`floatgate schemes` lists them)
+    #[arg(long, value_name = "SCHEME")]
+    pub scheme: Option<String>,
+    /// TOML configuration (`floatgate config` prints one to start from)
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Override a key of the configuration
+    #[arg(long, value_name = "SECTION.KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Blocks of each die that wait for others to fail, beside those of the scheme
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub spare_blocks: u32,
+    /// Which lower pages of multi-level cells are copied before their upper partner is programmed
+    #[arg(long, value_name = "WHICH", default_value = "off", value_parser = ["off", "flushed", "always"])]
+    pub pair_guard: String,
+    /// Print the image's description as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `image info`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  floatgate image info disk.img\n  floatgate image info disk.img --json"
+)]
+pub struct ImageArgs {
+    /// The image
+    pub file: PathBuf,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `image check`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  floatgate image check disk.img
+  floatgate image check disk.img --json
+
+Every page is read. Exit code 0 if there is no error (notes are what a power cut leaves behind, and the
+next start puts right), 1 if there is one. docs/image-format.md lists the findings.")]
+pub struct ImageCheckArgs {
+    /// The image
+    pub file: PathBuf,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `image dump`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  floatgate image dump disk.img
+  floatgate image dump disk.img --lpn 4711 --data 32
+  floatgate image dump disk.img --block 3 --erased --json")]
+pub struct ImageDumpArgs {
+    /// The image
+    pub file: PathBuf,
+    /// Only this physical block
+    #[arg(long, value_name = "BLOCK")]
+    pub block: Option<u32>,
+    /// Only the pages that hold this logical page, old versions too
+    #[arg(long, value_name = "PAGE")]
+    pub lpn: Option<u32>,
+    /// Erased pages too
+    #[arg(long)]
+    pub erased: bool,
+    /// The first bytes of each page, in hexadecimal
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    pub data: usize,
+    /// At most this many pages; 0 for all
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub rows: usize,
+    /// Print as JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -28,10 +28,13 @@ mod table;
 mod traces;
 
 use std::cell::{Cell, RefCell};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
 use floatgate_core::Ftl;
+use floatgate_device::DeviceError;
+use floatgate_device::image::{ImageInfo, ImageSpec};
 use floatgate_sim::run::{Scheme, schemes};
 
 use errors::{Outcome, Problem};
@@ -40,7 +43,12 @@ use errors::{Outcome, Problem};
 #[derive(Debug)]
 pub struct Cli {
     schemes: Vec<Scheme>,
+    /// How images of the schemes are made that Floatgate does not bring along, by name.
+    formatters: Vec<(&'static str, Formatter)>,
 }
+
+/// Makes an image with a device of one scheme in it.
+type Formatter = fn(&Path, &ImageSpec) -> Result<ImageInfo, DeviceError>;
 
 impl Default for Cli {
     fn default() -> Self {
@@ -51,13 +59,18 @@ impl Default for Cli {
 impl Cli {
     /// The command with all schemes of Floatgate.
     pub fn new() -> Self {
-        Self { schemes: schemes() }
+        Self {
+            schemes: schemes(),
+            formatters: Vec::new(),
+        }
     }
 
     /// Adds a scheme; one of the same name is replaced.
     #[must_use]
     pub fn scheme<S: Ftl>(mut self) -> Self {
         let scheme = Scheme::of::<S>();
+        self.formatters
+            .insert(0, (S::KEY, floatgate_device::image::create_with::<S>));
         match self
             .schemes
             .iter_mut()
@@ -83,7 +96,7 @@ impl Cli {
     }
 
     fn dispatch(&self, command: args::Command) -> Outcome<ExitCode> {
-        use args::{Command, TraceCommand};
+        use args::{Command, ImageCommand, TraceCommand};
         self.check()?;
         let schemes = &self.schemes;
         match command {
@@ -92,6 +105,12 @@ impl Cli {
             Command::Trace(TraceCommand::Info(args)) => commands::trace_info::run(&args),
             Command::Trace(TraceCommand::Convert(args)) => commands::trace_convert::run(&args),
             Command::Trace(TraceCommand::Generate(args)) => commands::trace_generate::run(&args),
+            Command::Image(ImageCommand::Create(args)) => {
+                commands::image::create(&args, schemes, &self.formatters)
+            }
+            Command::Image(ImageCommand::Info(args)) => commands::image::info(&args),
+            Command::Image(ImageCommand::Check(args)) => return commands::image::check(&args),
+            Command::Image(ImageCommand::Dump(args)) => commands::image::dump(&args),
             Command::Conform(args) => return commands::conform::run(&args, schemes),
             Command::Schemes(args) => commands::schemes::run(&args, schemes),
             Command::Parts(args) => commands::parts::run(&args),

@@ -219,6 +219,19 @@ impl Ledger {
         block.written = pages as u16;
     }
 
+    /// Takes over the state of a block that a flash brings along: its erases, its programmed positions.
+    pub fn restore(&mut self, pbn: Pbn, erases: u32, programmed: impl Fn(u32) -> bool) {
+        self.blocks[pbn.index()].erases = erases;
+        for page in (0..self.geometry.pages_per_block).filter(|&page| programmed(page)) {
+            let written = self.written(pbn);
+            if page > written {
+                self.program_out_of_order(pbn, page);
+            } else {
+                self.blocks[pbn.index()].written += 1;
+            }
+        }
+    }
+
     /// Erase counts of all blocks, in the order of their numbers.
     pub fn erase_counts(&self) -> impl Iterator<Item = u32> + '_ {
         self.blocks.iter().map(|block| block.erases)

@@ -1,6 +1,7 @@
 //! What a run is made of. Plain data: files and command lines are read elsewhere.
 
 use floatgate_core::options::Value;
+use floatgate_core::parts::wear::{WEAR_GAP, WearLeveling};
 use floatgate_core::{Geometry, ProgramOrder, Refusal, Start};
 use serde::Serialize;
 
@@ -32,11 +33,15 @@ pub struct Device {
     pub pcm_write_ns: u64,
     /// Which times of an operation draw current.
     pub energy_basis: EnergyBasis,
+    /// How erases are spread over the blocks of a die.
+    pub wear_leveling: WearLeveling,
+    /// Erases that static levelling lets the least erased block with content lag behind.
+    pub wear_gap: u32,
 }
 
 impl Device {
     /// A device of that part with one die a channel and everything else at its default: ascending program order,
-    /// ONFI timing, no copy-back, HAT's phase-change memory.
+    /// ONFI timing, no copy-back, HAT's phase-change memory, no wear levelling.
     pub fn one_die_a_channel(part: Part, dies: u32, blocks: u32, logical_pages: u64) -> Self {
         Self {
             part,
@@ -50,6 +55,8 @@ impl Device {
             pcm_read_ns: 115,
             pcm_write_ns: 90_000,
             energy_basis: EnergyBasis::default(),
+            wear_leveling: WearLeveling::Off,
+            wear_gap: WEAR_GAP,
         }
     }
 

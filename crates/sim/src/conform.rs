@@ -2,6 +2,7 @@
 //! of flash operations and their times.
 
 use floatgate_core::options::Value as OptionValue;
+use floatgate_core::parts::wear::{WEAR_GAP, WearLeveling};
 use floatgate_core::{Ftl, Lpn, ProgramOrder, Refusal, Start};
 use serde_json::Value;
 
@@ -33,13 +34,15 @@ pub struct Difference {
 }
 
 /// Keys of a vector's `config` that are not options of the scheme.
-const DEVICE_KEYS: [&str; 6] = [
+const DEVICE_KEYS: [&str; 8] = [
     "dies",
     "blocks",
     "pages",
     "logical_pages",
     "start",
     "program_order",
+    "wear_leveling",
+    "wear_gap",
 ];
 
 /// Reads the requests of a vector.
@@ -143,11 +146,25 @@ pub fn config_of(vector: &Value) -> Result<RunConfig, Refusal> {
             )
         })?,
     };
+    let leveling = match config.get("wear_leveling") {
+        None => WearLeveling::Off,
+        Some(_) => {
+            let word = OptionValue::Text(word("wear_leveling").into());
+            floatgate_core::options::OptionValue::take(&word).map_err(|wanted| {
+                Refusal::new("wear_leveling", format!("config.wear_leveling: {wanted}"))
+            })?
+        }
+    };
     let mut base = part("ssdsim").expect("a preset").clone();
     base.pages_per_block = small("pages")?;
     let device = Device {
         program_order: order,
         mode: Mode::Flat,
+        wear_leveling: leveling,
+        wear_gap: match config.get("wear_gap") {
+            None => WEAR_GAP,
+            Some(_) => small("wear_gap")?,
+        },
         ..Device::one_die_a_channel(
             base,
             small("dies")?,

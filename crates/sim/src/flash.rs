@@ -7,6 +7,7 @@ use floatgate_core::ledger::Ledger;
 use floatgate_core::{Geometry, Lpn, Pbn, Ppn};
 
 use crate::clock::{Clock, Completion, FlashOp, OpKind};
+use crate::wear::{Levelling, Swap};
 
 /// What of the request in work is not a whole page.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,6 +44,8 @@ pub struct SimFlash<C: Clock> {
     pub fine: Fine,
     /// Reads of pages that were not live.
     pub unwritten_reads: u64,
+    /// Wear levelling, if it is on.
+    pub wear: Option<Box<Levelling>>,
     /// Host pages read and programmed, by die.
     pub host_pages_by_die: Vec<u64>,
     /// `at` of the newest operation.
@@ -73,6 +76,7 @@ impl<C: Clock> SimFlash<C> {
             clock: C::new(machine),
             fine: Fine::default(),
             unwritten_reads: 0,
+            wear: None,
             host_pages_by_die: vec![0; geometry.dies as usize],
             at_ns: 0,
             copyback,
@@ -118,6 +122,9 @@ impl<C: Clock> SimFlash<C> {
         self.clock.reset();
         self.fine = Fine::default();
         self.unwritten_reads = 0;
+        if let Some(wear) = &mut self.wear {
+            wear.reset_counters();
+        }
         self.host_pages_by_die.fill(0);
         self.at_ns = 0;
         self.copied_out.fill(C::Token::default());
@@ -163,8 +170,60 @@ impl<C: Clock> SimFlash<C> {
         after
     }
 
-    /// Whether both pages lie in one plane of one die: the chip can copy by itself.
+    /// A block has been programmed: the first time it takes a physical one.
+    #[inline(always)]
+    fn note_program(&mut self, block: Pbn) {
+        if let Some(wear) = &mut self.wear {
+            wear.programmed(block);
+        }
+    }
+
+    /// Erases of every physical block, in the order of their numbers.
+    pub fn erase_counts(&self) -> Vec<u32> {
+        match &self.wear {
+            Some(wear) => wear.erase_counts().collect(),
+            None => self.ledger.erase_counts().collect(),
+        }
+    }
+
+    /// A block is being erased: the wear of its die may have to be levelled.
+    #[cold]
+    fn level(&mut self, block: Pbn) {
+        if let Some(wear) = &mut self.wear {
+            wear.erased(block);
+        }
+        while let Some(swap) = self.wear.as_mut().and_then(|wear| wear.next_swap(block)) {
+            self.move_content(swap);
+        }
+    }
+
+    /// Copies all programmed pages of a block to the same positions of another one, and erases the first.
+    fn move_content(&mut self, swap: Swap) {
+        let pages = self.ledger.programmed(swap.block);
+        let counters = &mut self.ledger.counters;
+        counters.reads.gc += u64::from(pages);
+        counters.programs.gc += u64::from(pages);
+        counters.erases.gc += 1;
+        if let Some(wear) = &mut self.wear {
+            wear.moved_pages += u64::from(pages);
+        }
+        let inside = self.copyback && self.in_one_plane(swap.from, swap.to);
+        self.fine.copybacks += u64::from(inside) * u64::from(pages);
+        let die = self.die_of(swap.block);
+        self.clock.copies(die, pages, inside, C::Token::default());
+        let copies = self.copied_out.get(swap.block.index()).copied();
+        self.issue(OpKind::Erase, die, copies.unwrap_or_default());
+    }
+
+    /// Whether both blocks lie in one plane of one die: the chip can copy by itself.
     fn same_plane(&self, from: Pbn, to: Pbn) -> bool {
+        match &self.wear {
+            Some(wear) => self.in_one_plane(wear.place(from), wear.place(to)),
+            None => self.in_one_plane(from, to),
+        }
+    }
+
+    fn in_one_plane(&self, from: Pbn, to: Pbn) -> bool {
         let blocks = self.ledger.geometry().blocks_per_die;
         self.die_of(from) == self.die_of(to)
             && from.0 % blocks % self.planes == to.0 % blocks % self.planes
@@ -200,7 +259,10 @@ impl<C: Clock> Flash for SimFlash<C> {
     }
 
     fn erase_count(&self, pbn: Pbn) -> u32 {
-        self.ledger.erase_count(pbn)
+        match &self.wear {
+            Some(wear) => wear.erase_count(pbn),
+            None => self.ledger.erase_count(pbn),
+        }
     }
 
     #[inline]
@@ -254,6 +316,7 @@ impl<C: Clock> Flash for SimFlash<C> {
         after: C::Token,
     ) -> Result<C::Token, Infallible> {
         let block = self.ledger.program(to, Cause::Host);
+        self.note_program(block);
         let die = self.die_of(block);
         self.host_pages_by_die[die as usize] += 1;
         let after = if self.old_content[0].is_some() {
@@ -281,6 +344,7 @@ impl<C: Clock> Flash for SimFlash<C> {
     ) -> Result<C::Token, Infallible> {
         self.ledger.read(from, cause);
         let to_block = self.ledger.program(to, cause);
+        self.note_program(to_block);
         let from_block = self.ledger.geometry().block_of(from);
         if self.copyback && self.same_plane(from_block, to_block) {
             self.fine.copybacks += 1;
@@ -312,6 +376,7 @@ impl<C: Clock> Flash for SimFlash<C> {
         let pages = from.len() as u32;
         self.ledger.read_run(from, cause);
         let to_block = self.ledger.program_run(to, pages, cause);
+        self.note_program(to_block);
         let from_block = self.ledger.geometry().block_of(first);
         let inside = self.copyback && self.same_plane(from_block, to_block);
         self.fine.copybacks += u64::from(inside) * u64::from(pages);
@@ -344,6 +409,7 @@ impl<C: Clock> Flash for SimFlash<C> {
         after: C::Token,
     ) -> Result<C::Token, Infallible> {
         let block = self.ledger.program(to, Cause::Map);
+        self.note_program(block);
         let die = self.die_of(block);
         Ok(self.issue(OpKind::Program, die, after))
     }
@@ -367,7 +433,11 @@ impl<C: Clock> Flash for SimFlash<C> {
             let copies = std::mem::take(&mut self.copied_out[block.index()]);
             after = self.clock.join(after, copies);
         }
-        Ok(self.issue(OpKind::Erase, die, after))
+        let done = self.issue(OpKind::Erase, die, after);
+        if self.wear.is_some() {
+            self.level(block);
+        }
+        Ok(done)
     }
 
     #[inline]
@@ -398,5 +468,8 @@ impl<C: Clock> Flash for SimFlash<C> {
         _lpn_of: &mut dyn FnMut(u32) -> Lpn,
     ) {
         self.ledger.preload(block, pages);
+        if let Some(wear) = &mut self.wear {
+            wear.preloaded(block);
+        }
     }
 }

@@ -9,6 +9,7 @@
 //! | [`session`] | one scheme, one flash, one host: requests in, measurements out |
 //! | [`run`] | a whole run by the name of its scheme |
 //! | [`requests`] | one row a request: times, and the work done for it |
+//! | [`wear`] | wear levelling below any scheme |
 //! | [`ageing`] | named recipes that age a device before it is measured |
 //! | [`metrics`], [`energy`], [`results`] | what is measured and how it is reported |
 //! | [`conform`] | runs conformance vectors |
@@ -28,3 +29,4 @@ pub mod requests;
 pub mod results;
 pub mod run;
 pub mod session;
+pub mod wear;

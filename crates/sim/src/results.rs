@@ -305,7 +305,7 @@ fn energy_json<S: Ftl, C: Clock>(session: &Session<S, C>, scheme: &SchemeCounter
 }
 
 fn wear_json<S: Ftl, C: Clock>(session: &Session<S, C>) -> Value {
-    let counts: Vec<u32> = session.flash.ledger.erase_counts().collect();
+    let counts = session.flash.erase_counts();
     let n = counts.len() as f64;
     let mean = counts.iter().map(|&e| f64::from(e)).sum::<f64>() / n;
     let square = counts
@@ -322,7 +322,7 @@ fn wear_json<S: Ftl, C: Clock>(session: &Session<S, C>) -> Value {
     let lifetime = part
         .endurance
         .and_then(|e| ratio(host_bytes * f64::from(e), f64::from(max)));
-    json!({
+    let mut wear = json!({
         "mean": mean,
         "sd": (square - mean * mean).max(0.0).sqrt(),
         "min": min,
@@ -330,7 +330,15 @@ fn wear_json<S: Ftl, C: Clock>(session: &Session<S, C>) -> Value {
         "spread": max - min,
         "histogram": histogram(&counts, max),
         "lifetime_bytes": lifetime,
-    })
+    });
+    // Only where it is on, so that records without it stay as they are.
+    if let Some(levelling) = &session.flash.wear {
+        wear["leveling"] = json!({
+            "swaps": levelling.swaps,
+            "moved_pages": levelling.moved_pages,
+        });
+    }
+    wear
 }
 
 /// `(erases, blocks)` in at most 64 classes of equal width.

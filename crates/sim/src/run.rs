@@ -1,6 +1,7 @@
 //! A whole run: device, ageing, trace, record; the scheme by its name.
 
 use floatgate_core::ftl::{Maker, SchemeInfo, each};
+use floatgate_core::parts::wear::WearLeveling;
 use floatgate_core::{Ftl, Refusal};
 use floatgate_trace::{Reader, Request, TraceError};
 use serde_json::Value;
@@ -13,6 +14,7 @@ use crate::host::BeyondEnd;
 use crate::requests::RequestRow;
 use crate::results::record;
 use crate::session::{Session, options_of};
+use crate::wear::Levelling;
 
 /// A run ended without a record.
 #[derive(Debug)]
@@ -415,5 +417,9 @@ fn memory_bytes_of<S: Ftl>(config: &RunConfig) -> Result<u64, Refusal> {
     // The ledger keeps 8 bytes a block, the session one bit a logical page.
     let fixed =
         8 * u64::from(geometry.blocks()) + u64::from(geometry.logical_pages) / 8 + (4 << 20);
-    Ok(S::ram_bytes(&geometry, &options) + fixed)
+    let wear = match config.device.wear_leveling {
+        WearLeveling::Off => 0,
+        _ => Levelling::ram_bytes(&geometry),
+    };
+    Ok(S::ram_bytes(&geometry, &options) + fixed + wear)
 }

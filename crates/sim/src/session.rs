@@ -14,6 +14,7 @@ use crate::flash::SimFlash;
 use crate::host::{BeyondEnd, Kind, PageMapper, PageRequest, Part};
 use crate::metrics::{Measured, Metrics, Sample};
 use crate::requests::{Recorder, RequestRow};
+use crate::wear::Levelling;
 
 /// A request on its way.
 #[derive(Clone, Copy, Debug)]
@@ -154,6 +155,8 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         config.host.check()?;
         let options = options_of::<S>(config)?;
         let mut flash = SimFlash::new(&geometry, &config.device.machine(), config.device.copyback);
+        let device = &config.device;
+        flash.wear = Levelling::new(&geometry, device.wear_leveling, device.wear_gap).map(Box::new);
         let ftl = S::format(&Space::whole(&geometry), &options, config.start, &mut flash)?;
         let full = config.start == floatgate_core::Start::Full;
         let words = (geometry.logical_pages as usize).div_ceil(64);

@@ -4,6 +4,7 @@ pub mod compare;
 pub mod completions;
 pub mod config;
 pub mod conform;
+pub mod image;
 pub mod parts;
 pub mod run;
 pub mod schemes;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use floatgate_core::options::OptionValue;
 use floatgate_sim::config::RunConfig;
 use floatgate_sim::run::Scheme;
 use floatgate_trace::Request;
@@ -131,6 +132,8 @@ fn configuration(plan: &Plan) -> Value {
             "program_order": device.program_order.name(),
             "mode": device.mode,
             "copyback": device.copyback,
+            "wear_leveling": device.wear_leveling.show(),
+            "wear_gap": device.wear_gap,
         },
         "host": {
             "arrivals": host.arrivals,

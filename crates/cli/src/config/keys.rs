@@ -179,6 +179,8 @@ pub const KEYS: &[Key] = &[
     key("device", "energy_basis", Kind::Words(&["cell+transfer", "cell"]), "\"cell+transfer\"", "which times draw current"),
     key("device", "pcm_read", Kind::Time, "0.115", "phase-change memory: read of a map entry"),
     key("device", "pcm_write", Kind::Time, "90", "phase-change memory: write of a map entry"),
+    key("device", "wear_leveling", Kind::Words(&["off", "dynamic", "static"]), "\"off\"", "dynamic: the erased block with the fewest erases is used next; static: cold content moves to worn blocks too"),
+    key("device", "wear_gap", Kind::Whole(0, U32), "64", "erases that the least erased block with content may lag behind under static levelling"),
     key("host", "arrivals", Kind::Words(&["open", "closed"]), "\"open\"", "open: at the times of the trace; closed: as soon as the queue has a place"),
     key("host", "queue_depth", Kind::Whole(0, 1 << 20), "32 <no limit; 32 in a closed loop>", "most requests in flight"),
     key("host", "speed", Kind::Number(1e-9, NUMBER_MAX), "1", "2 replays the trace twice as fast"),

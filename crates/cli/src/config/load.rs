@@ -327,6 +327,11 @@ fn set_key(
     schemes: &[Scheme],
     overrides: bool,
 ) -> Outcome<()> {
+    // Options of every scheme, so they may stand with a scheme's; they are kept with the device, which does it.
+    let section = match written {
+        "wear_leveling" | "wear_gap" if section == "scheme" => "device",
+        _ => section,
+    };
     let Some((key, factor)) = keys::find(section, written) else {
         if section == "scheme" {
             return set_option(settings, None, written, value, place, schemes);

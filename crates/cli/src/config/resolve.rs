@@ -1,6 +1,7 @@
 //! From settings to what the simulator takes.
 
 use floatgate_core::options::Value;
+use floatgate_core::parts::wear::{WEAR_GAP, WearLeveling};
 use floatgate_core::{ProgramOrder, Refusal, Start};
 use floatgate_sim::clock::Mode;
 use floatgate_sim::config::{
@@ -82,6 +83,12 @@ impl Plan {
                 Some("cell") => EnergyBasis::Cell,
                 _ => EnergyBasis::CellAndTransfer,
             },
+            wear_leveling: match settings.text("device.wear_leveling") {
+                Some("dynamic") => WearLeveling::Dynamic,
+                Some("static") => WearLeveling::Static,
+                _ => WearLeveling::Off,
+            },
+            wear_gap: settings.small("device.wear_gap").unwrap_or(WEAR_GAP),
             part,
         };
         let host = host_of(settings, capacity_from_trace);

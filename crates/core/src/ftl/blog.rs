@@ -8,7 +8,7 @@
 //! block, at most `u`, in order. LMT: the logical blocks of each log block, at most `l`, in order; its next
 //! free page; when it was last empty. One bit a page: live or not. Kept as well: the place of every page. In
 //! `slc` that is the page map; in `mlc` it is a shadow of what the OOBs say, so that a flash without bytes
-//! can be simulated and one with bytes be checked.
+//! can be simulated, one with bytes be checked, and an OOB that has become unreadable costs no page but its own.
 //!
 //! **Flash state.** Data blocks and a fixed number of log blocks. `slc`: data blocks hold pages at their own
 //! offsets. `mlc`: every block is filled from page 0 upward whatever the page, and the scheme's bytes of
@@ -444,7 +444,7 @@ impl Blog {
             let (b, p) = self.split(lpn);
             let at = self.directory[self.directory_at(b, self.by_entries.div(p))];
             (_, translated) = flash.read_oob(at, Cause::Map, F::Token::default())?;
-            if F::BEARS_DATA {
+            if F::BEARS_DATA && !flash.last_oob_bytes().is_empty() {
                 from = self.look_up(flash, lpn, at);
             }
         }

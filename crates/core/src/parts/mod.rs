@@ -21,3 +21,4 @@ pub mod start;
 pub mod tournament;
 pub mod translation;
 pub mod victims;
+pub mod wear;

@@ -48,12 +48,35 @@ impl Blog {
         }
         let (_, token) = flash.read_oob(at, Cause::Map, F::Token::default())?;
         if F::BEARS_DATA {
-            for i in 0..self.group_pages(group).len() as u32 {
-                let index = self.format.unpack(flash.last_oob_bytes(), i);
-                self.table[i as usize] = self.without_inheritance(b, at, index);
+            for (i, p) in (0..).zip(self.group_pages(group)) {
+                self.table[i as usize] = if flash.last_oob_bytes().is_empty() {
+                    self.index_of(b, p)
+                } else {
+                    let index = self.format.unpack(flash.last_oob_bytes(), i);
+                    self.without_inheritance(b, at, index)
+                };
             }
         }
         Ok(token)
+    }
+
+    /// The index of a page by its place in memory: what stands for a sub-table whose OOB has become
+    /// unreadable.
+    fn index_of(&self, b: u32, p: u32) -> Index {
+        let at = self.place[(b * self.pages() + p) as usize];
+        if at.is_none() {
+            return self.format.unwritten();
+        }
+        let (block, offset) = self.space.geometry.split(at);
+        let mut rows = self.logs.rows_of(b);
+        match rows.position(|row| self.logs.row(row).block == block) {
+            Some(position) if block != self.data[b as usize] => Index {
+                log: true,
+                position: position as u32,
+                offset,
+            },
+            _ => Index::in_data(offset),
+        }
     }
 
     /// The buffered sub-table as it is after a merge of its logical block: every live page lies in the
@@ -95,7 +118,7 @@ impl Blog {
             }
             // Copies follow on the same die, so its order makes them wait.
             flash.read_oob(at, Cause::Map, F::Token::default())?;
-            if F::BEARS_DATA {
+            if F::BEARS_DATA && !flash.last_oob_bytes().is_empty() {
                 for p in self.group_pages(group) {
                     let lpn = Lpn(b * self.pages() + p);
                     if self.place[lpn.index()].is_some() {

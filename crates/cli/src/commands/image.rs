@@ -1,0 +1,160 @@
+//! `floatgate image create`, `info`, `check`, `dump`.
+
+use std::process::ExitCode;
+
+use floatgate_core::options::OptionValue;
+use floatgate_core::options::Value as OptionGiven;
+use floatgate_device::image::{self, CheckReport, DumpSelection, ImageError, ImageInfo, ImageSpec};
+use floatgate_device::spares::pairs::PairGuard;
+use floatgate_device::{DeviceError, SparesOptions};
+use floatgate_sim::run::Scheme;
+use serde_json::Value;
+
+use super::schemes::find;
+use crate::Formatter;
+use crate::args::{ImageArgs, ImageCheckArgs, ImageCreateArgs, ImageDumpArgs};
+use crate::config::Settings;
+use crate::config::resolve::{Plan, refused};
+use crate::config::sizing::{Extent, size};
+use crate::errors::{EXIT_DIFFERENT, Outcome, Problem};
+use crate::output;
+
+/// The scheme of an image for which none is named.
+const DEFAULT_SCHEME: &str = "page";
+/// Bytes of a device whose capacity is not given.
+const DEFAULT_CAPACITY: u64 = 64 << 20;
+
+/// Makes an image.
+pub fn create(
+    args: &ImageCreateArgs,
+    schemes: &[Scheme],
+    formatters: &[(&'static str, Formatter)],
+) -> Outcome<()> {
+    let settings = Settings::load(args.config.as_deref(), &args.set, schemes)?;
+    let named = args
+        .scheme
+        .as_deref()
+        .or_else(|| settings.text("scheme.name"));
+    let scheme = find(schemes, named.unwrap_or(DEFAULT_SCHEME))?;
+    settings.check_options(&[scheme])?;
+    let spec = spec_of(args, &settings, scheme)?;
+    let own = formatters.iter().find(|(key, _)| *key == scheme.info.key);
+    let made = match own {
+        Some((_, format)) => format(&args.file, &spec),
+        None => image::create(&args.file, &spec),
+    };
+    let made = made.map_err(|error| not_made(&settings, scheme, error))?;
+    show_info(&made, args.json)
+}
+
+/// What the settings make of an image: a device for that scheme alone, spare blocks on top.
+fn spec_of(args: &ImageCreateArgs, settings: &Settings, scheme: &Scheme) -> Outcome<ImageSpec> {
+    let mut plan = Plan::of(settings)?;
+    if plan.capacity_from_trace {
+        plan.capacity_from_trace = false;
+        let pages = DEFAULT_CAPACITY.div_ceil(plan.device.part.page_bytes.into());
+        plan.device.logical_pages = pages.max(1);
+    }
+    let nothing = Extent::new(&plan.host, plan.device.part.page_bytes);
+    let this = std::slice::from_ref(scheme);
+    size(&mut plan, settings, &nothing, this, &[scheme])?;
+    let options = plan.run_of(scheme, settings).options;
+    let lines = options.iter().map(|(key, value)| match value {
+        // Words are quoted when shown, but not in an image.
+        OptionGiven::Text(word) => format!("{key}={word}\n"),
+        other => format!("{key}={other}\n"),
+    });
+    let device = &plan.device;
+    let word = OptionGiven::Text(args.pair_guard.clone());
+    let pair_guard = PairGuard::take(&word)
+        .map_err(|wanted| Problem::new(format!("--pair-guard takes {wanted}")))?;
+    Ok(ImageSpec {
+        dies: device.dies,
+        blocks_per_die: device.blocks,
+        pages_per_block: device.part.pages_per_block,
+        page_bytes: device.part.page_bytes,
+        logical_pages: device.logical_pages,
+        program_order: device.program_order,
+        spares: SparesOptions {
+            spare_blocks: args.spare_blocks,
+            pair_guard,
+            wear_leveling: device.wear_leveling,
+            wear_gap: device.wear_gap,
+        },
+        scheme: scheme.info.key.into(),
+        options: lines.collect(),
+        part: device.part.name.into(),
+        erase_limit: device.part.endurance.unwrap_or(0),
+    })
+}
+
+fn not_made(settings: &Settings, scheme: &Scheme, error: DeviceError) -> Problem {
+    match error {
+        DeviceError::Refused(refusal) => refused(settings, Some(scheme.info.key), &refusal),
+        DeviceError::Image(error) if error.is_existing_file() => {
+            Problem::new(error.to_string()).help("name another file, or remove this one")
+        }
+        DeviceError::Image(error) => unusable(error),
+        other => Problem::new(other.to_string()),
+    }
+}
+
+/// Describes an image.
+pub fn info(args: &ImageArgs) -> Outcome<()> {
+    show_info(&image::info(&args.file).map_err(unusable)?, args.json)
+}
+
+fn show_info(info: &ImageInfo, as_json: bool) -> Outcome<()> {
+    if as_json {
+        return output::print_json(&json_of(info)?);
+    }
+    output::print(&info.to_string())
+}
+
+/// Checks an image; the exit code says whether there is an error.
+pub fn check(args: &ImageCheckArgs) -> Outcome<ExitCode> {
+    let report: CheckReport = image::check(&args.file).map_err(unusable)?;
+    if args.json {
+        output::print_json(&json_of(&report)?)?;
+    } else {
+        output::print(&report.to_string())?;
+    }
+    Ok(if report.is_sound() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(EXIT_DIFFERENT)
+    })
+}
+
+/// Lists pages of an image.
+pub fn dump(args: &ImageDumpArgs) -> Outcome<()> {
+    let selection = DumpSelection {
+        block: args.block,
+        lpn: args.lpn,
+        erased: args.erased,
+        data_bytes: args.data,
+        rows_max: args.rows,
+    };
+    let dump = image::dump(&args.file, &selection).map_err(unusable)?;
+    if args.json {
+        return output::print_json(&json_of(&dump)?);
+    }
+    output::print(&dump.to_string())
+}
+
+fn json_of(value: &impl serde::Serialize) -> Outcome<Value> {
+    serde_json::to_value(value).map_err(|error| Problem::bug(error.to_string()))
+}
+
+/// An image that cannot be read, with what helps.
+fn unusable(error: ImageError) -> Problem {
+    let problem = Problem::new(error.to_string());
+    match &error {
+        ImageError::Locked { .. } => problem.help("end the other program first"),
+        ImageError::HeaderChecksum | ImageError::Header { .. } | ImageError::Truncated { .. } => {
+            problem.help("`floatgate image check` tells what else is wrong")
+        }
+        ImageError::Magic => problem.help("`floatgate image create` makes one"),
+        _ => problem,
+    }
+}

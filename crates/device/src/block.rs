@@ -1,0 +1,355 @@
+//! A block device: one scheme on one flash, with sectors outside and pages inside.
+
+use floatgate_core::ftl::{Means, NoRecovery};
+use floatgate_core::options::Options;
+use floatgate_core::{Flash, Ftl, Lpn, Refusal, Run, Space, Start};
+
+use crate::error::DeviceError;
+use crate::flash::NandFlash;
+use crate::nand::{Nand, NandError};
+
+/// Bytes of a sector unless told otherwise.
+pub const SECTOR_BYTES: usize = 512;
+
+/// One scheme on one flash as a device with sectors.
+///
+/// A write is acknowledged when the call returns: it survives the end of this process. [`BlockDevice::flush`]
+/// makes everything acknowledged before it survive the loss of the machine. Part of a page is written by
+/// reading the rest. A trim drops the pages that lie whole in it; parts of pages keep their content.
+///
+/// A device whose chip has no spare block left can only be read. So can one in which a program could not be
+/// done: the scheme's tables then stand somewhere inside a request, which is safe to read from and not proven
+/// safe to write to.
+#[derive(Debug)]
+pub struct BlockDevice<S, N> {
+    ftl: S,
+    flash: NandFlash<N>,
+    sector_bytes: usize,
+    /// What ended writing.
+    read_only: Option<String>,
+}
+
+/// The pages that hold a range of bytes.
+struct Pages {
+    first: u32,
+    count: u32,
+    /// Where the range begins in the first page.
+    offset: usize,
+}
+
+impl<S: Ftl, N: Nand> BlockDevice<S, N> {
+    /// Makes a fresh device, every sector zero, on an erased chip.
+    ///
+    /// # Errors
+    /// A refusal if scheme, options and chip do not go together.
+    pub fn create(nand: N, options: &S::Options) -> Result<Self, DeviceError> {
+        let mut flash = NandFlash::new(nand);
+        let space = Space::whole(flash.geometry());
+        let written = (0..space.blocks()).any(|b| flash.written(floatgate_core::Pbn(b)) > 0);
+        if written {
+            let text = "a fresh device needs an erased flash".into();
+            return Err(DeviceError::Corrupt { text });
+        }
+        let ftl = S::format(&space, options, Start::Empty, &mut flash)?;
+        Self::assemble(ftl, flash)
+    }
+
+    /// Opens the device that lies on a chip, after a shutdown or a power cut at any moment. Every acknowledged
+    /// write is there; of a write that was cut each page is old or new; a trimmed page is zero or something that it
+    /// once held.
+    ///
+    /// # Errors
+    /// A refusal if scheme, options and chip do not go together; an error of the chip, after which it may be tried
+    /// again.
+    pub fn open(nand: N, options: &S::Options, means: Means) -> Result<Self, DeviceError> {
+        let mut flash = NandFlash::new(nand);
+        let space = Space::whole(flash.geometry());
+        let ftl = S::recover(&space, options, means, &mut flash).map_err(|error| match error {
+            NoRecovery::Refused(refusal) => DeviceError::Refused(refusal),
+            NoRecovery::Flash(error) => DeviceError::Nand(error),
+        })?;
+        Self::assemble(ftl, flash)
+    }
+
+    /// A device of a scheme that already knows its flash: fresh or recovered.
+    ///
+    /// # Errors
+    /// What went wrong on the flash while the scheme got to know it.
+    pub fn assemble(ftl: S, mut flash: NandFlash<N>) -> Result<Self, DeviceError> {
+        flash.flush()?;
+        Ok(Self {
+            ftl,
+            flash,
+            sector_bytes: SECTOR_BYTES,
+            read_only: None,
+        })
+    }
+
+    /// The same device with sectors of another size, which must divide the page.
+    ///
+    /// # Errors
+    /// If it does not.
+    pub fn with_sector_bytes(mut self, sector_bytes: usize) -> Result<Self, DeviceError> {
+        let page_bytes = self.page_bytes();
+        if sector_bytes == 0 || !page_bytes.is_multiple_of(sector_bytes) {
+            let text =
+                format!("sectors of {sector_bytes} bytes do not divide a page of {page_bytes}");
+            return Err(Refusal::new("sector_bytes", text).into());
+        }
+        self.sector_bytes = sector_bytes;
+        Ok(self)
+    }
+
+    /// Bytes of a sector.
+    pub fn sector_bytes(&self) -> usize {
+        self.sector_bytes
+    }
+
+    /// Sectors of the device.
+    pub fn sectors(&self) -> u64 {
+        let pages = u64::from(self.flash.geometry().logical_pages);
+        pages * self.page_bytes() as u64 / self.sector_bytes as u64
+    }
+
+    /// Bytes of a page: writes of whole pages need no read.
+    pub fn page_bytes(&self) -> usize {
+        self.flash.nand().page_bytes()
+    }
+
+    /// The scheme.
+    pub fn ftl(&self) -> &S {
+        &self.ftl
+    }
+
+    /// Its flash.
+    pub fn flash_layer(&self) -> &NandFlash<N> {
+        &self.flash
+    }
+
+    /// Its flash, to change it.
+    pub fn flash_layer_mut(&mut self) -> &mut NandFlash<N> {
+        &mut self.flash
+    }
+
+    /// Why the device can only be read, if that is so.
+    pub fn read_only(&self) -> Option<String> {
+        self.check_writable().err().map(|error| error.to_string())
+    }
+
+    /// Reads sectors into `data`.
+    ///
+    /// # Errors
+    /// [`NandError::Unreadable`] if a page is lost; then `data` means nothing. Never wrong bytes.
+    pub fn read(&mut self, sector: u64, data: &mut [u8]) -> Result<(), DeviceError> {
+        let count = self.sectors_of(data.len())?;
+        self.check_range(sector, count)?;
+        if count == 0 {
+            return Ok(());
+        }
+        let pages = self.pages(sector, data.len());
+        let bytes = self.read_pages(pages.first, pages.count)?;
+        data.copy_from_slice(&bytes[pages.offset..][..data.len()]);
+        Ok(())
+    }
+
+    /// Reads whole pages into the request's buffer.
+    fn read_pages(&mut self, first: u32, count: u32) -> Result<&[u8], DeviceError> {
+        self.flash.new_request(count);
+        let outcome = self
+            .ftl
+            .read(&mut self.flash, &Run::whole(Lpn(first), count));
+        // A read of a scheme that keeps its map in flash may have to program; one that could not ends all
+        // writing. That a page is unreadable does not.
+        match outcome {
+            Err(error @ (NandError::Unreadable { .. } | NandError::Erased { .. })) => {
+                return Err(error.into());
+            }
+            outcome => self.settle(outcome)?,
+        }
+        Ok(self.flash.buffer())
+    }
+
+    /// Writes sectors.
+    ///
+    /// # Errors
+    /// If the write could not be done: each of its pages then is old or new, and the device can only be read.
+    pub fn write(&mut self, sector: u64, data: &[u8]) -> Result<(), DeviceError> {
+        let count = self.sectors_of(data.len())?;
+        self.check_range(sector, count)?;
+        self.check_writable()?;
+        if count == 0 {
+            return Ok(());
+        }
+        let pages = self.pages(sector, data.len());
+        let (head, tail) = self.edges(&pages, data.len())?;
+        let buffer = self.flash.new_request(pages.count);
+        let end = pages.offset + data.len();
+        buffer[..pages.offset].copy_from_slice(&head);
+        buffer[pages.offset..end].copy_from_slice(data);
+        buffer[end..].copy_from_slice(&tail);
+        let run = Run::whole(Lpn(pages.first), pages.count);
+        let outcome = self.ftl.write(&mut self.flash, &run);
+        self.settle_change(outcome)
+    }
+
+    /// Drops the pages that lie whole in a range: they read as zeroes, after a power cut as zeroes or as before.
+    ///
+    /// # Errors
+    /// As [`BlockDevice::write`].
+    pub fn trim(&mut self, sector: u64, count: u64) -> Result<(), DeviceError> {
+        self.check_range(sector, count)?;
+        self.check_writable()?;
+        let per_page = (self.page_bytes() / self.sector_bytes) as u64;
+        let (first, end) = (sector.div_ceil(per_page), (sector + count) / per_page);
+        if first >= end {
+            return Ok(());
+        }
+        let pages = (end - first) as u32;
+        // No scheme keeps trimmed pages in the buffer, but slots number its pages.
+        self.flash.new_request(pages);
+        let run = Run::whole(Lpn(first as u32), pages);
+        let outcome = self.ftl.trim(&mut self.flash, &run);
+        self.settle_change(outcome)
+    }
+
+    /// Returns once everything acknowledged survives the loss of the machine.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn flush(&mut self) -> Result<(), DeviceError> {
+        Ok(self.flash.flush()?)
+    }
+
+    /// The host has been idle for a while: the scheme may tidy up.
+    ///
+    /// # Errors
+    /// As [`BlockDevice::write`].
+    pub fn idle(&mut self, start_ns: u64, end_ns: u64) -> Result<(), DeviceError> {
+        self.check_writable()?;
+        let outcome = self.ftl.idle(&mut self.flash, start_ns, end_ns);
+        self.settle_change(outcome)
+    }
+
+    /// Clean shutdown: what a quick next start needs is written and flushed. Returns the chip.
+    ///
+    /// # Errors
+    /// As [`BlockDevice::write`].
+    pub fn shut_down(mut self) -> Result<N, DeviceError> {
+        if self.check_writable().is_ok() {
+            let outcome = self.ftl.shutdown(&mut self.flash);
+            self.settle_change(outcome)?;
+        }
+        self.flash.flush()?;
+        Ok(self.flash.into_nand())
+    }
+
+    /// Scheme and flash, apart.
+    pub fn into_parts(self) -> (S, NandFlash<N>) {
+        (self.ftl, self.flash)
+    }
+
+    /// The chip as it is, without a shutdown.
+    pub fn into_nand(self) -> N {
+        self.flash.into_nand()
+    }
+
+    /// Checks the scheme's tables against the flash; returns live pages.
+    ///
+    /// # Errors
+    /// What does not agree.
+    pub fn audit(&self) -> Result<u64, String> {
+        self.ftl.audit(&self.flash)
+    }
+
+    fn sectors_of(&self, bytes: usize) -> Result<u64, DeviceError> {
+        if !bytes.is_multiple_of(self.sector_bytes) {
+            return Err(DeviceError::Unaligned {
+                bytes,
+                sector_bytes: self.sector_bytes,
+            });
+        }
+        Ok((bytes / self.sector_bytes) as u64)
+    }
+
+    fn check_range(&self, sector: u64, count: u64) -> Result<(), DeviceError> {
+        let sectors = self.sectors();
+        if sector.checked_add(count).is_none_or(|end| end > sectors) {
+            return Err(DeviceError::OutOfRange {
+                sector,
+                count,
+                sectors,
+            });
+        }
+        Ok(())
+    }
+
+    fn check_writable(&self) -> Result<(), DeviceError> {
+        if let Some(why) = self.read_only.clone() {
+            return Err(DeviceError::ReadOnly { why });
+        }
+        Ok(self.flash.nand().check_writable()?)
+    }
+
+    /// A change that could not be done ends all writing.
+    fn settle(&mut self, outcome: Result<(), NandError>) -> Result<(), DeviceError> {
+        outcome.map_err(|error| {
+            self.read_only = Some(error.to_string());
+            error.into()
+        })
+    }
+
+    /// The same for what must be on the chip to be acknowledged.
+    fn settle_change(&mut self, outcome: Result<(), NandError>) -> Result<(), DeviceError> {
+        let kept = outcome.and_then(|()| self.flash.nand().check_kept());
+        self.settle(kept)
+    }
+
+    fn pages(&self, sector: u64, bytes: usize) -> Pages {
+        let page_bytes = self.page_bytes() as u64;
+        let start = sector * self.sector_bytes as u64;
+        let (first, end) = (
+            start / page_bytes,
+            (start + bytes as u64).div_ceil(page_bytes),
+        );
+        Pages {
+            first: first as u32,
+            count: (end - first) as u32,
+            offset: (start % page_bytes) as usize,
+        }
+    }
+
+    /// What stands before and after a range of bytes in its first and last page.
+    fn edges(&mut self, pages: &Pages, bytes: usize) -> Result<(Vec<u8>, Vec<u8>), DeviceError> {
+        let page_bytes = self.page_bytes();
+        let end = (pages.offset + bytes) % page_bytes;
+        let mut head = Vec::new();
+        let mut tail = Vec::new();
+        if pages.offset > 0 {
+            head = self.read_pages(pages.first, 1)?[..pages.offset].to_vec();
+        }
+        if end > 0 {
+            tail = self.read_pages(pages.first + pages.count - 1, 1)?[end..].to_vec();
+        }
+        Ok((head, tail))
+    }
+}
+
+/// A scheme's options from `key=value` lines, as an image keeps them.
+///
+/// # Errors
+/// The first line that the scheme does not take.
+pub fn options_from_text<S: Ftl>(text: &str) -> Result<S::Options, Refusal> {
+    let mut options = S::Options::default();
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let refuse = |message: String| Refusal::new("options", message);
+        let (key, value) = line
+            .split_once('=')
+            .ok_or_else(|| refuse(format!("{line}: not of the form key=value")))?;
+        let value = floatgate_core::options::Value::from_word(value.trim());
+        options.set(key.trim(), &value).map_err(|error| Refusal {
+            key: Some(error.key),
+            message: error.message,
+        })?;
+    }
+    Ok(options)
+}

@@ -1,0 +1,298 @@
+//! A chip that fails: programs, erases, reads, blocks bad from the factory, wear-out, power cuts.
+//!
+//! A test double. What fails is either listed or drawn from a seed, so the same plan on the same operations
+//! fails alike. Operations that change the chip (program, erase, mark) are numbered from 0; a cut comes at
+//! one of them, and from then on nothing works until the chip is taken out ([`Faulty::into_inner`]) and
+//! mounted again.
+
+use floatgate_core::rng::SplitMix64;
+use floatgate_core::{Geometry, Pbn, Ppn};
+
+use crate::nand::{BlockState, Damage, Nand, NandError, Spare};
+use crate::spares::pairs::lower_of;
+
+/// How far the operation came at which the power went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CutKind {
+    /// It had not begun.
+    Before,
+    /// In the middle: the page is unreadable, the pages of the block each old, unreadable or erased.
+    Torn,
+    /// It was done, but nobody heard of it.
+    After,
+}
+
+/// A power cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cut {
+    /// Number of the operation.
+    pub at: u64,
+    /// How far it came.
+    pub kind: CutKind,
+}
+
+/// What is to fail. Rates are chances in a million.
+#[derive(Clone, Debug, Default)]
+pub struct FaultPlan {
+    /// Seed of everything drawn.
+    pub seed: u64,
+    /// Chance that a program fails.
+    pub program_failures_ppm: u32,
+    /// Chance that an erase fails.
+    pub erase_failures_ppm: u32,
+    /// Chance that a read finds its page lost for good.
+    pub lost_reads_ppm: u32,
+    /// Chance that a read fails and may be tried again.
+    pub soft_reads_ppm: u32,
+    /// Programs that fail, by number of the operation.
+    pub program_failures: Vec<u64>,
+    /// Erases that fail, by number of the operation.
+    pub erase_failures: Vec<u64>,
+    /// Pages that become unreadable as soon as they are programmed.
+    pub lost_pages: Vec<Ppn>,
+    /// Blocks bad from the factory.
+    pub factory_bad: Vec<Pbn>,
+    /// Erases after which a block can no longer be erased.
+    pub erase_limit: Option<u32>,
+    /// A cut in the program of an upper page takes the lower page of the pair with it.
+    pub paired_pages: bool,
+    /// The power cut.
+    pub cut: Option<Cut>,
+}
+
+/// What failed so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FaultCounts {
+    /// Programs.
+    pub programs: u64,
+    /// Erases.
+    pub erases: u64,
+    /// Pages lost for good.
+    pub lost_pages: u64,
+    /// Reads that could be tried again.
+    pub soft_reads: u64,
+    /// Lower pages that a cut took.
+    pub lower_pages: u64,
+}
+
+/// A chip that fails as planned. See the module's text.
+#[derive(Debug)]
+pub struct Faulty<N> {
+    nand: N,
+    plan: FaultPlan,
+    rng: SplitMix64,
+    /// Operations so far.
+    operations: u64,
+    /// A block in which a program or erase has failed fails from then on.
+    broken: Vec<bool>,
+    counts: FaultCounts,
+    dead: bool,
+}
+
+impl<N: Damage> Faulty<N> {
+    /// Puts a plan in front of a chip.
+    ///
+    /// # Errors
+    /// Those of the chip when blocks are marked as bad.
+    pub fn new(mut nand: N, plan: FaultPlan) -> Result<Self, NandError> {
+        for &block in &plan.factory_bad {
+            nand.mark_bad(block, BlockState::FactoryBad)?;
+        }
+        Ok(Self {
+            rng: SplitMix64::new(plan.seed),
+            operations: 0,
+            broken: vec![false; nand.geometry().blocks() as usize],
+            counts: FaultCounts::default(),
+            dead: false,
+            plan,
+            nand,
+        })
+    }
+
+    /// Operations so far that changed the chip.
+    pub fn operations(&self) -> u64 {
+        self.operations
+    }
+
+    /// What failed so far.
+    pub fn counts(&self) -> FaultCounts {
+        self.counts
+    }
+
+    /// Whether the power is gone.
+    pub fn is_dead(&self) -> bool {
+        self.dead
+    }
+
+    /// The plan, to change it on the way.
+    pub fn plan_mut(&mut self) -> &mut FaultPlan {
+        &mut self.plan
+    }
+
+    /// The chip itself.
+    pub fn inner(&self) -> &N {
+        &self.nand
+    }
+
+    /// The chip as the power cut left it.
+    pub fn into_inner(self) -> N {
+        self.nand
+    }
+
+    fn draw(&mut self, ppm: u32) -> bool {
+        ppm > 0 && self.rng.below(1_000_000) < u64::from(ppm)
+    }
+
+    /// Numbers an operation; if the power goes in it, does `torn` or the whole of it.
+    fn begin(
+        &mut self,
+        whole: impl FnOnce(&mut N) -> Result<(), NandError>,
+        torn: impl FnOnce(&mut Self) -> Result<(), NandError>,
+    ) -> Result<u64, NandError> {
+        if self.dead {
+            return Err(NandError::PowerCut);
+        }
+        let number = self.operations;
+        self.operations += 1;
+        let Some(cut) = self.plan.cut.filter(|cut| cut.at == number) else {
+            return Ok(number);
+        };
+        self.dead = true;
+        match cut.kind {
+            CutKind::Before => {}
+            CutKind::Torn => torn(self)?,
+            CutKind::After => whole(&mut self.nand)?,
+        }
+        Err(NandError::PowerCut)
+    }
+
+    fn tear_program(&mut self, page: Ppn) -> Result<(), NandError> {
+        self.nand.spoil(page)?;
+        let (block, position) = self.nand.geometry().split(page);
+        let lower = lower_of(position, self.nand.geometry().pages_per_block);
+        if let Some(lower) = lower.filter(|_| self.plan.paired_pages) {
+            let lower = self.nand.geometry().ppn(block, lower);
+            if self.nand.is_programmed(lower) {
+                self.counts.lower_pages += 1;
+                self.nand.spoil(lower)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn tear_erase(&mut self, block: Pbn) -> Result<(), NandError> {
+        for position in 0..self.nand.geometry().pages_per_block {
+            let page = self.nand.geometry().ppn(block, position);
+            if !self.nand.is_programmed(page) {
+                continue;
+            }
+            match self.rng.below(3) {
+                0 => self.nand.vanish(page)?,
+                1 => self.nand.spoil(page)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a read fails, for good or for this time.
+    fn disturb(&mut self, page: Ppn) -> Result<(), NandError> {
+        if self.dead {
+            return Err(NandError::PowerCut);
+        }
+        if self.draw(self.plan.soft_reads_ppm) {
+            self.counts.soft_reads += 1;
+            return Err(NandError::Unreadable { page });
+        }
+        if self.nand.is_programmed(page) && self.draw(self.plan.lost_reads_ppm) {
+            self.counts.lost_pages += 1;
+            self.nand.spoil(page)?;
+        }
+        Ok(())
+    }
+}
+
+impl<N: Damage> Nand for Faulty<N> {
+    fn geometry(&self) -> &Geometry {
+        self.nand.geometry()
+    }
+
+    fn page_bytes(&self) -> usize {
+        self.nand.page_bytes()
+    }
+
+    fn is_programmed(&self, page: Ppn) -> bool {
+        self.nand.is_programmed(page)
+    }
+
+    fn erase_count(&self, block: Pbn) -> u32 {
+        self.nand.erase_count(block)
+    }
+
+    fn block_state(&self, block: Pbn) -> BlockState {
+        self.nand.block_state(block)
+    }
+
+    fn last_sequence(&self) -> u64 {
+        self.nand.last_sequence()
+    }
+
+    fn read(&mut self, page: Ppn, data: &mut [u8]) -> Result<Spare, NandError> {
+        self.disturb(page)?;
+        self.nand.read(page, data)
+    }
+
+    fn read_spare(&mut self, page: Ppn) -> Result<Spare, NandError> {
+        self.disturb(page)?;
+        self.nand.read_spare(page)
+    }
+
+    fn program(&mut self, page: Ppn, spare: &Spare, data: &[u8]) -> Result<(), NandError> {
+        let number = self.begin(
+            |nand| nand.program(page, spare, data),
+            |faulty| faulty.tear_program(page),
+        )?;
+        let block = self.nand.geometry().block_of(page).index();
+        let fails = self.draw(self.plan.program_failures_ppm)
+            || self.plan.program_failures.contains(&number);
+        if fails || self.broken[block] {
+            self.broken[block] = true;
+            self.counts.programs += 1;
+            self.nand.spoil(page)?;
+            return Err(NandError::ProgramFailed { page });
+        }
+        self.nand.program(page, spare, data)?;
+        if self.plan.lost_pages.contains(&page) {
+            self.counts.lost_pages += 1;
+            self.nand.spoil(page)?;
+        }
+        Ok(())
+    }
+
+    fn erase(&mut self, block: Pbn) -> Result<(), NandError> {
+        let number = self.begin(|nand| nand.erase(block), |faulty| faulty.tear_erase(block))?;
+        let worn = self.plan.erase_limit;
+        let fails = self.draw(self.plan.erase_failures_ppm)
+            || self.plan.erase_failures.contains(&number)
+            || worn.is_some_and(|limit| self.nand.erase_count(block) >= limit);
+        if fails || self.broken[block.index()] {
+            self.broken[block.index()] = true;
+            self.counts.erases += 1;
+            return Err(NandError::EraseFailed { block });
+        }
+        self.nand.erase(block)
+    }
+
+    fn mark_bad(&mut self, block: Pbn, state: BlockState) -> Result<(), NandError> {
+        // A mark is one small program: it is there or it is not.
+        self.begin(|nand| nand.mark_bad(block, state), |_| Ok(()))?;
+        self.nand.mark_bad(block, state)
+    }
+
+    fn flush(&mut self) -> Result<(), NandError> {
+        if self.dead {
+            return Err(NandError::PowerCut);
+        }
+        self.nand.flush()
+    }
+}

@@ -1,0 +1,214 @@
+//! Making images.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use floatgate_core::ftl::{Ftl, Visitor, all, visit};
+use floatgate_core::rng::SplitMix64;
+use floatgate_core::{Geometry, ProgramOrder, Refusal};
+
+use super::format::{HEADER_BYTES, Header, Layout};
+use super::{Durability, ImageError, ImageInfo, ImageNand, info, io};
+use crate::block::{BlockDevice, options_from_text};
+use crate::error::DeviceError;
+use crate::spares::{Spares, SparesOptions};
+
+/// What an image shall be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImageSpec {
+    /// Dies.
+    pub dies: u32,
+    /// Blocks a die as the scheme sees them; spare blocks come on top.
+    pub blocks_per_die: u32,
+    /// Pages a block.
+    pub pages_per_block: u32,
+    /// Bytes a page.
+    pub page_bytes: u32,
+    /// Pages that the host sees.
+    pub logical_pages: u64,
+    /// Program rule of the cells.
+    pub program_order: ProgramOrder,
+    /// Spare blocks, paired pages, wear levelling.
+    pub spares: SparesOptions,
+    /// Key of the scheme.
+    pub scheme: String,
+    /// Its options, `key=value` lines.
+    pub options: String,
+    /// Name or parameters of the part, as text; may be empty.
+    pub part: String,
+    /// Erases that the part is made for, 0 if not known.
+    pub erase_limit: u32,
+}
+
+impl ImageSpec {
+    /// The header of such an image.
+    ///
+    /// # Errors
+    /// A refusal that names the key at fault.
+    pub fn header(&self) -> Result<Header, Refusal> {
+        let blocks = self
+            .blocks_per_die
+            .checked_add(self.spares.reserved_blocks())
+            .ok_or_else(|| Refusal::new("spare_blocks", "too many spare blocks".into()))?;
+        let geometry = Geometry::new(
+            self.dies,
+            blocks,
+            self.pages_per_block,
+            self.logical_pages,
+            self.program_order,
+        )?;
+        let now = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap_or_default();
+        let header = Header {
+            clean: true,
+            sequence: 1,
+            geometry,
+            page_bytes: self.page_bytes,
+            spares: self.spares,
+            created: now.as_secs(),
+            uuid: uuid(now.as_nanos() as u64 ^ u64::from(std::process::id()) << 40),
+            erase_limit: self.erase_limit,
+            scheme: self.scheme.clone(),
+            part: self.part.clone(),
+            options: self.options.clone(),
+        };
+        header.check()?;
+        Ok(header)
+    }
+}
+
+fn uuid(seed: u64) -> [u8; 16] {
+    let mut rng = SplitMix64::new(seed);
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&rng.next().to_le_bytes());
+    bytes[8..].copy_from_slice(&rng.next().to_le_bytes());
+    bytes
+}
+
+impl ImageNand {
+    /// Makes the file of an erased chip and opens it. A file that exists is left alone.
+    ///
+    /// # Errors
+    /// If the file exists, cannot be made, or the header does not hold what is wanted.
+    pub fn create(
+        path: &Path,
+        header: &Header,
+        durability: Durability,
+    ) -> Result<Self, DeviceError> {
+        header.check()?;
+        let file = File::options().write(true).create_new(true).open(path);
+        let file = file.map_err(|e| io("create", path, e))?;
+        if let Err(error) = fill(&file, header) {
+            // Nothing of a file that could not be finished.
+            let _ = std::fs::remove_file(path);
+            return Err(io("write", path, error).into());
+        }
+        drop(file);
+        Ok(Self::open(path, durability)?)
+    }
+}
+
+fn fill(file: &File, header: &Header) -> std::io::Result<()> {
+    file.set_len(Layout::of(&header.geometry, header.page_bytes).file_bytes)?;
+    for copy in 0..2 {
+        let sequence = header.sequence + copy;
+        let header = Header {
+            sequence,
+            ..header.clone()
+        };
+        file.write_all_at(&header.encode(), sequence % 2 * HEADER_BYTES as u64)?;
+    }
+    file.sync_all()
+}
+
+/// Makes an image with a fresh device of the scheme in it.
+///
+/// # Errors
+/// A refusal if scheme, options and shape do not go together; then no file is left behind.
+pub fn create(path: &Path, spec: &ImageSpec) -> Result<ImageInfo, DeviceError> {
+    let formatter = Formatter { path, spec };
+    visit(&spec.scheme, formatter).unwrap_or_else(|| {
+        let keys: Vec<&str> = all().iter().map(|scheme| scheme.key).collect();
+        let text = format!("no scheme {:?}; there are {}", spec.scheme, keys.join(", "));
+        Err(Refusal::new("scheme", text).into())
+    })
+}
+
+struct Formatter<'a> {
+    path: &'a Path,
+    spec: &'a ImageSpec,
+}
+
+impl Visitor for Formatter<'_> {
+    type Output = Result<ImageInfo, DeviceError>;
+
+    fn visit<S: Ftl>(self) -> Self::Output {
+        create_with::<S>(self.path, self.spec)
+    }
+}
+
+/// The same for a scheme that need not be registered. Nothing stands under that name until the image is whole.
+///
+/// # Errors
+/// As [`create`].
+pub fn create_with<S: Ftl>(path: &Path, spec: &ImageSpec) -> Result<ImageInfo, DeviceError> {
+    let header = spec.header()?;
+    let options = options_from_text::<S>(&spec.options)?;
+    if path.symlink_metadata().is_ok() {
+        return Err(io("create", path, ErrorKind::AlreadyExists.into()).into());
+    }
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(
+        ".{:016x}.tmp",
+        u64::from_le_bytes(header.uuid[..8].try_into().expect("8"))
+    ));
+    let unfinished = path.with_file_name(name);
+    let made = fill_in::<S>(&unfinished, &header, spec, &options)
+        .and_then(|()| rename_new(&unfinished, path).map_err(|e| io("create", path, e).into()));
+    match made {
+        Ok(()) => Ok(info(path)?),
+        Err(error) => {
+            let _ = std::fs::remove_file(&unfinished);
+            Err(match error {
+                // What the user named, not what stood there for a moment.
+                DeviceError::Image(ImageError::Io { doing, source, .. }) => {
+                    io(doing, path, source).into()
+                }
+                other => other,
+            })
+        }
+    }
+}
+
+/// Gives a file its name, unless somebody has taken that in the meantime.
+fn rename_new(from: &Path, to: &Path) -> std::io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    use rustix::io::Errno;
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // Not every file system knows the flag; that the name was free has been seen.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => std::fs::rename(from, to),
+        outcome => Ok(outcome?),
+    }
+}
+
+fn fill_in<S: Ftl>(
+    path: &Path,
+    header: &Header,
+    spec: &ImageSpec,
+    options: &S::Options,
+) -> Result<(), DeviceError> {
+    let nand = ImageNand::create(path, header, Durability::Machine)?;
+    let spares = Spares::format(nand, spec.spares)?;
+    let device = BlockDevice::<S, _>::create(spares, options)?;
+    Ok(device.into_nand().into_nand().close()?)
+}
+
+impl ImageError {
+    /// Whether the file exists already.
+    pub fn is_existing_file(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == std::io::ErrorKind::AlreadyExists)
+    }
+}

@@ -1,0 +1,35 @@
+//! A scheme that stores real bytes: flash images, what can go wrong with flash, and a block device.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`nand`] | [`Nand`]: what a chip does; layers are chips in front of chips |
+//! | [`image`] | [`ImageNand`]: a chip in a file; images created, described, checked, dumped |
+//! | [`ram`] | [`RamNand`]: a chip in memory |
+//! | [`faulty`] | [`Faulty`]: a chip that fails as planned, and loses power |
+//! | [`spares`] | [`Spares`]: bad blocks, wear levelling, paired pages |
+//! | [`flash`] | [`NandFlash`]: the flash of a scheme on any of them |
+//! | [`block`] | [`BlockDevice`]: sectors made of one scheme on one flash |
+
+pub mod block;
+pub mod error;
+pub mod faulty;
+pub mod flash;
+pub mod image;
+pub mod nand;
+pub mod ram;
+pub mod spares;
+
+pub use block::BlockDevice;
+pub use error::DeviceError;
+pub use faulty::Faulty;
+pub use flash::NandFlash;
+pub use image::ImageNand;
+pub use nand::{Nand, NandError};
+pub use ram::RamNand;
+pub use spares::{Spares, SparesOptions};
+
+/// A scheme's flash in a file, without spare blocks.
+pub type ImageFlash = NandFlash<ImageNand>;
+
+/// A scheme's flash in a file, with spare blocks.
+pub type DeviceFlash = NandFlash<Spares<ImageNand>>;

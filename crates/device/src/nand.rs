@@ -1,0 +1,361 @@
+//! What a chip does: programs pages with their spare area, reads them back or says that it cannot, erases
+//! blocks, remembers which of them are bad.
+//!
+//! [`Flash`](floatgate_core::Flash) is what a *scheme* stands on; it names logical pages and causes. A
+//! [`Nand`] knows neither. The device is a pile of these, each in front of the next:
+//!
+//! ```text
+//! NandFlash   Flash for the scheme: buffers, sequence numbers, counters, program rules
+//! Spares      bad blocks, spare blocks, wear levelling, paired pages
+//! Faulty      (tests) failures, wear-out, power cuts
+//! ImageNand   pages in a file          RamNand   pages in memory
+//! ```
+//!
+//! Sequence numbers are given above all layers, so a layer that moves a page keeps its number, and what a
+//! scheme reads after a power cut does not depend on how often blocks were moved below it.
+
+use floatgate_core::flash::Oob;
+use floatgate_core::{Geometry, Lpn, Pbn, Ppn};
+
+/// Bytes of a spare area that belong to the scheme.
+pub const SCHEME_BYTES: usize = 64;
+
+/// Why a page lies in its block; written by [`Spares`](crate::Spares), found again when it mounts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
+pub enum PlaceKind {
+    /// No layer manages the blocks.
+    #[default]
+    Plain = 0,
+    /// Programmed where it is.
+    Mapped = 1,
+    /// Moved here with its whole block.
+    Moved = 2,
+    /// A copy of a lower page at risk.
+    Backup = 3,
+}
+
+/// The part of the spare area that belongs to the layers between scheme and chip.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Place {
+    /// Why the page is here.
+    pub kind: PlaceKind,
+    /// Block as the scheme numbers it.
+    pub block: u32,
+    /// Position in that block; for a backup that of the page it copies.
+    pub page: u16,
+    /// Of a moved page: how many pages were moved together. A block with fewer was cut short.
+    pub moved: u16,
+    /// Grows with every block that is put into use, and tells the older of two from the newer.
+    pub generation: u64,
+    /// Of a backup: the physical block of what it copies, ...
+    pub origin: u32,
+    /// ... and the erases of that block at the time.
+    pub origin_erases: u32,
+}
+
+/// The spare area of a page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Spare {
+    /// What the scheme wrote.
+    pub oob: Oob,
+    /// Device-wide number of the program.
+    pub sequence: u64,
+    /// The scheme's own bytes.
+    pub bytes: [u8; SCHEME_BYTES],
+    /// The content was lost before it came here: the page names what is missing, its bytes mean nothing.
+    pub lost: bool,
+    /// What the layers between need.
+    pub place: Place,
+}
+
+impl Spare {
+    /// A spare area without scheme bytes.
+    pub fn new(oob: Oob, sequence: u64) -> Self {
+        Self {
+            oob,
+            sequence,
+            bytes: [0; SCHEME_BYTES],
+            lost: false,
+            place: Place::default(),
+        }
+    }
+
+    /// Stands for a page of which not even the spare area could be read.
+    pub fn unknown() -> Self {
+        let oob = Oob {
+            lpn: Lpn::NONE,
+            ..Oob::default()
+        };
+        Self {
+            lost: true,
+            ..Self::new(oob, 0)
+        }
+    }
+}
+
+/// Whether a block may be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
+pub enum BlockState {
+    /// It may.
+    #[default]
+    Good = 0,
+    /// The factory marked it bad.
+    FactoryBad = 1,
+    /// A program in it failed; its content was moved.
+    ProgramFailed = 2,
+    /// It could not be erased.
+    EraseFailed = 3,
+}
+
+impl BlockState {
+    /// For people and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::FactoryBad => "factory-bad",
+            Self::ProgramFailed => "program-failed",
+            Self::EraseFailed => "erase-failed",
+        }
+    }
+
+    /// The state of that code.
+    pub fn from_code(code: u8) -> Option<Self> {
+        [
+            Self::Good,
+            Self::FactoryBad,
+            Self::ProgramFailed,
+            Self::EraseFailed,
+        ]
+        .into_iter()
+        .find(|state| *state as u8 == code)
+    }
+}
+
+/// What can go wrong.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum NandError {
+    /// The content of a page is lost: torn by a power cut, rotten, or beyond correction.
+    Unreadable {
+        /// The page.
+        page: Ppn,
+    },
+    /// The page is not programmed.
+    Erased {
+        /// The page.
+        page: Ppn,
+    },
+    /// The chip reported a failed program: the block must not be used any more.
+    ProgramFailed {
+        /// The page.
+        page: Ppn,
+    },
+    /// The chip reported a failed erase.
+    EraseFailed {
+        /// The block.
+        block: Pbn,
+    },
+    /// No spare block is left on a die: what is stored can still be read.
+    ReadOnly {
+        /// The die.
+        die: u32,
+    },
+    /// The power is gone.
+    PowerCut,
+    /// Something the rules of NAND forbid: a bug of the layer above.
+    Misuse {
+        /// What.
+        text: String,
+    },
+    /// The file system said no.
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// What it said.
+        source: std::io::Error,
+    },
+}
+
+impl std::fmt::Display for NandError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unreadable { page } => write!(f, "physical page {} is unreadable", page.0),
+            Self::Erased { page } => write!(f, "physical page {} is erased", page.0),
+            Self::ProgramFailed { page } => {
+                write!(f, "physical page {} cannot be programmed", page.0)
+            }
+            Self::EraseFailed { block } => write!(f, "physical block {} cannot be erased", block.0),
+            Self::ReadOnly { die } => {
+                write!(
+                    f,
+                    "die {die} has no spare block left: the device can only be read"
+                )
+            }
+            Self::PowerCut => f.write_str("the power is gone"),
+            Self::Misuse { text } => write!(f, "NAND rule broken: {text}"),
+            Self::Io { doing, source } => write!(f, "{doing} the image: {source}"),
+        }
+    }
+}
+
+impl std::error::Error for NandError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+/// A chip with bytes, or a layer in front of one. See the module's text.
+pub trait Nand {
+    /// Dies, blocks, pages, program order. The logical pages are those of the device above.
+    fn geometry(&self) -> &Geometry;
+
+    /// Bytes of a page without its spare area.
+    fn page_bytes(&self) -> usize;
+
+    /// Whether something was programmed there since the block's erase, readable or not.
+    fn is_programmed(&self, page: Ppn) -> bool;
+
+    /// How often a block was erased.
+    fn erase_count(&self, block: Pbn) -> u32;
+
+    /// Whether a block may be used.
+    fn block_state(&self, block: Pbn) -> BlockState;
+
+    /// The highest sequence number in any spare area; 0 on an erased chip.
+    fn last_sequence(&self) -> u64;
+
+    /// Reads a page into `data`, which is a page long.
+    ///
+    /// # Errors
+    /// [`NandError::Unreadable`] or [`NandError::Erased`]; never wrong bytes.
+    fn read(&mut self, page: Ppn, data: &mut [u8]) -> Result<Spare, NandError>;
+
+    /// Reads the spare area alone, and only where the page itself can be read.
+    ///
+    /// # Errors
+    /// As [`Nand::read`].
+    fn read_spare(&mut self, page: Ppn) -> Result<Spare, NandError>;
+
+    /// Programs an erased page.
+    ///
+    /// # Errors
+    /// [`NandError::ProgramFailed`]: the page is lost, other pages of the block can still be read.
+    fn program(&mut self, page: Ppn, spare: &Spare, data: &[u8]) -> Result<(), NandError>;
+
+    /// Erases a block.
+    ///
+    /// # Errors
+    /// [`NandError::EraseFailed`].
+    fn erase(&mut self, block: Pbn) -> Result<(), NandError>;
+
+    /// Marks a block as bad for ever; its pages stay readable.
+    ///
+    /// # Errors
+    /// As the chip has them.
+    fn mark_bad(&mut self, block: Pbn, state: BlockState) -> Result<(), NandError>;
+
+    /// Returns once everything done so far survives the loss of the machine.
+    ///
+    /// # Errors
+    /// As the chip has them.
+    fn flush(&mut self) -> Result<(), NandError>;
+
+    /// From now on what was programmed so far may be all that is left of something flushed, although nothing was
+    /// erased: a scheme that has copied the last page out of a block may hold the rest of it for void after a cut.
+    fn settle(&mut self) {}
+
+    /// Whether a further request of the host may change anything. A device asks before each, so that the
+    /// request in which the last spare block is used up is still finished.
+    ///
+    /// # Errors
+    /// [`NandError::ReadOnly`].
+    fn check_writable(&self) -> Result<(), NandError> {
+        Ok(())
+    }
+
+    /// Whether everything done so far is on the chip, or only in memory because the chip cannot take it.
+    ///
+    /// # Errors
+    /// [`NandError::ReadOnly`].
+    fn check_kept(&self) -> Result<(), NandError> {
+        Ok(())
+    }
+}
+
+/// A chip whose pages a test can harm.
+pub trait Damage: Nand {
+    /// Makes a page unreadable.
+    ///
+    /// # Errors
+    /// As the chip has them.
+    fn spoil(&mut self, page: Ppn) -> Result<(), NandError>;
+
+    /// Makes a page look erased, as a torn erase may.
+    ///
+    /// # Errors
+    /// As the chip has them.
+    fn vanish(&mut self, page: Ppn) -> Result<(), NandError>;
+}
+
+/// A chip on loan.
+impl<N: Nand + ?Sized> Nand for &mut N {
+    fn geometry(&self) -> &Geometry {
+        (**self).geometry()
+    }
+    fn page_bytes(&self) -> usize {
+        (**self).page_bytes()
+    }
+    fn is_programmed(&self, page: Ppn) -> bool {
+        (**self).is_programmed(page)
+    }
+    fn erase_count(&self, block: Pbn) -> u32 {
+        (**self).erase_count(block)
+    }
+    fn block_state(&self, block: Pbn) -> BlockState {
+        (**self).block_state(block)
+    }
+    fn last_sequence(&self) -> u64 {
+        (**self).last_sequence()
+    }
+    fn read(&mut self, page: Ppn, data: &mut [u8]) -> Result<Spare, NandError> {
+        (**self).read(page, data)
+    }
+    fn read_spare(&mut self, page: Ppn) -> Result<Spare, NandError> {
+        (**self).read_spare(page)
+    }
+    fn program(&mut self, page: Ppn, spare: &Spare, data: &[u8]) -> Result<(), NandError> {
+        (**self).program(page, spare, data)
+    }
+    fn erase(&mut self, block: Pbn) -> Result<(), NandError> {
+        (**self).erase(block)
+    }
+    fn mark_bad(&mut self, block: Pbn, state: BlockState) -> Result<(), NandError> {
+        (**self).mark_bad(block, state)
+    }
+    fn flush(&mut self) -> Result<(), NandError> {
+        (**self).flush()
+    }
+    fn settle(&mut self) {
+        (**self).settle();
+    }
+    fn check_writable(&self) -> Result<(), NandError> {
+        (**self).check_writable()
+    }
+    fn check_kept(&self) -> Result<(), NandError> {
+        (**self).check_kept()
+    }
+}
+
+/// Pages of a block up to its highest programmed one, plus one; 0 for an erased block.
+pub fn written<N: Nand + ?Sized>(nand: &N, block: Pbn) -> u32 {
+    let geometry = nand.geometry();
+    (0..geometry.pages_per_block)
+        .rev()
+        .find(|&page| nand.is_programmed(geometry.ppn(block, page)))
+        .map_or(0, |page| page + 1)
+}

@@ -1,0 +1,61 @@
+//! What a scheme still rearranges on a device that can only be read.
+//!
+//! Some schemes program flash even when the host only reads: they write back map pages, or merge a little
+//! with every request. When the spares have ended nothing on the chip changes any more, on no die, so
+//! whatever was acknowledged stays there. What the scheme goes on to do is kept in memory: its tables stay
+//! right, the host can read everything, and at the end of the process nothing is lost that was promised.
+
+use std::collections::BTreeMap;
+
+use floatgate_core::{Geometry, Pbn, Ppn};
+
+use crate::nand::{NandError, Spare};
+
+/// Programs and erases that the chip never saw.
+#[derive(Debug)]
+pub(super) struct Overlay {
+    /// The die whose spares ended.
+    pub die: u32,
+    pages: BTreeMap<u32, (Spare, Vec<u8>)>,
+    /// By block: erased here, whatever the chip says.
+    erased: Vec<bool>,
+}
+
+impl Overlay {
+    pub fn new(geometry: &Geometry, die: u32) -> Self {
+        Self {
+            die,
+            pages: BTreeMap::new(),
+            erased: vec![false; geometry.blocks() as usize],
+        }
+    }
+
+    /// Whether the chip's content of a block counts no more.
+    pub fn hides(&self, block: Pbn) -> bool {
+        self.erased[block.index()]
+    }
+
+    pub fn holds(&self, page: Ppn) -> bool {
+        self.pages.contains_key(&page.0)
+    }
+
+    /// A page: its spare area and bytes if it is here, an error if it was erased here, else `None`.
+    #[allow(clippy::type_complexity)] // here, erased, or on the chip
+    pub fn page(&self, block: Pbn, page: Ppn) -> Result<Option<&(Spare, Vec<u8>)>, NandError> {
+        match self.pages.get(&page.0) {
+            None if self.hides(block) => Err(NandError::Erased { page }),
+            found => Ok(found),
+        }
+    }
+
+    pub fn program(&mut self, page: Ppn, spare: &Spare, data: &[u8]) {
+        self.pages.insert(page.0, (*spare, data.to_vec()));
+    }
+
+    pub fn erase(&mut self, geometry: &Geometry, block: Pbn) {
+        let first = geometry.first_page(block).0;
+        let of_block = first..first + geometry.pages_per_block;
+        self.pages.retain(|page, _| !of_block.contains(page));
+        self.erased[block.index()] = true;
+    }
+}

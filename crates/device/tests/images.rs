@@ -1,0 +1,132 @@
+//! Every scheme on an image: bytes kept, the file closed, opened again and read, and found without fault.
+
+mod common;
+
+use common::{Host, PAGE_BYTES, chip, options_of, options_text, recovers};
+use floatgate_core::Pbn;
+use floatgate_core::ftl::{Ftl, Visitor, all, visit};
+use floatgate_core::parts::wear::WearLeveling;
+use floatgate_core::rng::SplitMix64;
+use floatgate_device::image::format::Header;
+use floatgate_device::image::{Durability, ImageSpec, check, info, open_with};
+use floatgate_device::spares::pairs::PairGuard;
+use floatgate_device::{BlockDevice, ImageNand, NandFlash, Spares, SparesOptions};
+
+fn header<S: Ftl>(
+    dies: u32,
+    blocks: u32,
+    pages: u32,
+    logical: u32,
+    spares: SparesOptions,
+) -> Header {
+    let shape = chip(dies, blocks, pages, logical, &spares);
+    let spec = ImageSpec {
+        dies,
+        blocks_per_die: blocks,
+        pages_per_block: pages,
+        page_bytes: PAGE_BYTES as u32,
+        logical_pages: shape.logical_pages.into(),
+        program_order: shape.program_order,
+        spares,
+        scheme: S::KEY.into(),
+        options: options_text::<S>(dies),
+        part: String::new(),
+        erase_limit: 0,
+    };
+    spec.header().unwrap()
+}
+
+struct OnImage {
+    seed: u64,
+    spares: SparesOptions,
+}
+
+impl Visitor for OnImage {
+    type Output = ();
+
+    fn visit<S: Ftl>(self) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("flash.img");
+        let header = header::<S>(2, 30, 8, 12, self.spares);
+        let nand = ImageNand::create(&path, &header, Durability::Process).unwrap();
+        let spares = Spares::format(nand, self.spares).unwrap();
+        let device = BlockDevice::<S, _>::create(spares, &options_of::<S>(2)).unwrap();
+        let mut host = Host::new(device);
+        let mut rng = SplitMix64::new(self.seed);
+        for round in 0..3 {
+            for _ in 0..150 {
+                // A page trimmed may come back as what it once held.
+                host.random(&mut rng, false).unwrap();
+            }
+            host.device.flush().unwrap();
+            host.verify_all().unwrap();
+            host.device.audit().unwrap();
+            host = reopened(host, &path, self.spares, round % 2 == 0);
+            host.verify_all()
+                .unwrap_or_else(|error| panic!("{}: {error}", S::KEY));
+            host.device.audit().unwrap();
+        }
+        drop(host);
+        let report = check(&path).unwrap();
+        assert!(report.is_sound(), "{}:\n{report}", S::KEY);
+        assert!(report.pages_good > 0);
+    }
+}
+
+/// The device as the file tells it: closed in order, or left as if the process had ended.
+fn reopened<S: Ftl>(
+    host: Host<S, Spares<ImageNand>>,
+    path: &std::path::Path,
+    options: SparesOptions,
+    clean: bool,
+) -> Host<S, Spares<ImageNand>> {
+    let ledger = host.device.flash_layer().ledger.clone();
+    let mut kept = None;
+    if !recovers::<S>() {
+        let (ftl, flash) = host.device.into_parts();
+        let nand = flash.into_nand().into_nand();
+        clean.then(|| nand.close().unwrap());
+        kept = Some(ftl);
+    } else if clean {
+        let nand = host.device.shut_down().unwrap().into_nand();
+        nand.close().unwrap();
+    } else {
+        drop(host.device);
+    }
+    assert_eq!(info(path).unwrap().clean, clean);
+    let device = match kept {
+        None => open_with::<S>(path, Durability::Process),
+        Some(ftl) => {
+            let nand = ImageNand::open(path, Durability::Process).unwrap();
+            let flash = NandFlash::new(Spares::mount(nand, options).unwrap());
+            for block in (0..flash.ledger.geometry().blocks()).map(Pbn) {
+                assert_eq!(flash.ledger.written(block), ledger.written(block));
+                assert_eq!(flash.ledger.programmed(block), ledger.programmed(block));
+            }
+            BlockDevice::assemble(ftl, flash)
+        }
+    };
+    let device = device.unwrap().with_sector_bytes(common::SECTOR_BYTES);
+    Host {
+        device: device.unwrap(),
+        ..host
+    }
+}
+
+#[test]
+fn every_scheme_keeps_every_byte_in_a_file() {
+    let manners = [
+        SparesOptions::default(),
+        SparesOptions {
+            wear_leveling: WearLeveling::Static,
+            wear_gap: 2,
+            pair_guard: PairGuard::Flushed,
+            ..SparesOptions::default()
+        },
+    ];
+    for scheme in all() {
+        for (seed, spares) in (11..).zip(manners) {
+            visit(scheme.key, OnImage { seed, spares }).unwrap();
+        }
+    }
+}
