@@ -115,6 +115,30 @@ pub fn size(
     Ok(())
 }
 
+/// Bytes that the largest of these schemes will take on a device of this extent, as far as that is known before
+/// the device is sized; nothing is changed.
+///
+/// # Errors
+/// As [`size`].
+pub fn estimate(
+    plan: &Plan,
+    settings: &Settings,
+    extent: &Extent,
+    schemes: &[&Scheme],
+) -> Outcome<u64> {
+    let mut plan = plan.clone();
+    capacity(&mut plan, settings, extent)?;
+    if plan.blocks_from_share {
+        let data = plan.data_blocks_per_die();
+        let share = (data as f64 * plan.spare_percent / 100.0).ceil() as u64;
+        plan.device.blocks = clip(data + share.max(1));
+    }
+    let needs = schemes
+        .iter()
+        .filter_map(|scheme| scheme.memory_bytes(&plan.run_of(scheme, settings)).ok());
+    Ok(needs.max().unwrap_or(0))
+}
+
 /// Capacity, dies and channels.
 fn capacity(plan: &mut Plan, settings: &Settings, extent: &Extent) -> Outcome<()> {
     let device = &mut plan.device;
