@@ -186,8 +186,8 @@ pub struct BenchArgs {
     /// Channels (default: one a die, at most 8); several dies a channel take the event engine
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub channels: Option<u32>,
-    /// Seconds of each measurement
-    #[arg(long, value_name = "S", default_value_t = 0.4, value_parser = seconds)]
+    /// Seconds of processor time of each measurement
+    #[arg(long, value_name = "S", default_value_t = 0.25, value_parser = seconds)]
     pub time: f64,
     /// Print the results as JSON
     #[arg(long)]

@@ -11,6 +11,8 @@ fn help_has_examples() {
     for command in [
         "run",
         "compare",
+        "fleet",
+        "bench",
         "trace info",
         "trace convert",
         "trace generate",
@@ -27,6 +29,8 @@ fn help_has_examples() {
     for command in [
         "run",
         "compare",
+        "fleet",
+        "bench",
         "trace",
         "conform",
         "schemes",

@@ -1,7 +1,10 @@
 //! `floatgate bench`: how fast each scheme is simulated on this machine, and how much memory its state takes.
+//!
+//! Times are processor times of the one thread that works: what else the machine does disturbs its caches only.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use cpu_time::ThreadTime;
 use floatgate_core::options::Value as OptionValue;
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::{Lpn, Start};
@@ -32,12 +35,12 @@ const READ_PERCENT: u64 = 70;
 /// Requests between two looks at the clock.
 const BATCH: usize = 1024;
 /// Random writes are measured in turn with the bare loop, so often.
-const ROUNDS: u32 = 3;
+const ROUNDS: u32 = 5;
 /// Page mapping is at its steady state after as many random writes as the device has pages, so often.
 const STEADY_DEVICE_WRITES: u64 = 3;
 /// The warm-up of a device of [`WARM_UP_BYTES`] ends after so many measuring times, even before the steady state;
 /// that of a larger device later, in proportion.
-const WARM_UP_TIMES: f64 = 3.0;
+const WARM_UP_TIMES: f64 = 5.0;
 const WARM_UP_BYTES: f64 = (8_u64 << 30) as f64;
 
 /// The device and the times of one benchmark.
@@ -206,7 +209,7 @@ impl Measured {
 /// Plays batches until the time is over.
 fn play(device: &mut dyn Driven, asks: &mut Asks, time: Duration) -> Measured {
     let before = device.done();
-    let start = Instant::now();
+    let start = ThreadTime::now();
     loop {
         device.play(asks.batch());
         if start.elapsed() >= time {
@@ -224,7 +227,7 @@ fn play(device: &mut dyn Driven, asks: &mut Asks, time: Duration) -> Measured {
 fn warm_up(device: &mut dyn Driven, bench: &Bench) -> f64 {
     let pages = bench.logical_pages();
     let mut asks = Asks::new(Pattern::RandomWrites, pages);
-    let start = Instant::now();
+    let start = ThreadTime::now();
     let mut written = 0;
     while written < STEADY_DEVICE_WRITES * pages && start.elapsed() < bench.warm_up {
         device.play(asks.batch());
@@ -263,7 +266,7 @@ impl BareLoop {
 
     /// Writes a second.
     fn measure(&mut self, time: Duration) -> f64 {
-        let start = Instant::now();
+        let start = ThreadTime::now();
         let mut written = 0;
         while start.elapsed() < time {
             self.writes(BATCH as u64);
@@ -276,7 +279,7 @@ impl BareLoop {
 }
 
 /// What came out for one scheme.
-struct Outcomes {
+struct Speeds {
     aged: f64,
     random: Measured,
     /// Host writes a second to those of the bare loop.
@@ -292,7 +295,7 @@ fn median(mut of: Vec<f64>) -> f64 {
     of.get(of.len() / 2).copied().unwrap_or(0.0)
 }
 
-fn measure(scheme: &Scheme, bench: &Bench, bare: &mut BareLoop) -> Result<Outcomes, RunError> {
+fn measure(scheme: &Scheme, bench: &Bench, bare: &mut BareLoop) -> Result<Speeds, RunError> {
     let config = bench
         .config(scheme)
         .map_err(|problem| RunError::Law(problem.to_string()))?;
@@ -307,7 +310,7 @@ fn measure(scheme: &Scheme, bench: &Bench, bare: &mut BareLoop) -> Result<Outcom
     let (mut random, mut ratios) = (Measured::default(), Vec::new());
     let before_random = device.done();
     for _ in 0..ROUNDS {
-        let bare_rate = bare.measure(bench.time / ROUNDS / 2);
+        let bare_rate = bare.measure(bench.time / ROUNDS);
         let round = play(device, &mut asks, bench.time / ROUNDS);
         ratios.push(round.host_pages_per_s() / bare_rate);
         random.seconds += round.seconds;
@@ -316,7 +319,7 @@ fn measure(scheme: &Scheme, bench: &Bench, bare: &mut BareLoop) -> Result<Outcom
     let mixed = play(device, &mut Asks::new(Pattern::Mixed, pages), bench.time);
     let held = Held::now().since(before);
     device.check().map_err(RunError::Law)?;
-    Ok(Outcomes {
+    Ok(Speeds {
         aged,
         random,
         to_bare: median(ratios),
@@ -381,7 +384,7 @@ fn describe(bench: &Bench) -> String {
     )
 }
 
-type Row<'a> = (&'a Scheme, Result<Outcomes, Failure>);
+type Row<'a> = (&'a Scheme, Result<Speeds, Failure>);
 
 fn reason(failure: &Failure) -> String {
     match failure {
@@ -442,7 +445,7 @@ fn text(bench: &Bench, bare: &BareLoop, rows: &[Row<'_>]) -> String {
     }
     format!(
         "\n{}aged: random writes before the measurement, in times of the logical pages; *: stopped there after {} s\n\
-         mixed: 70 % reads; sequential: writes of 128 KiB; /s: host pages simulated a second of this machine, full timing\n\
+         mixed: 70 % reads; sequential: writes of 128 KiB; /s: a second of one processor, full timing and metrics\n\
          to bare: random writes to those of a loop that does only the memory work of page mapping, in turn with it\n\
          bytes a page: {} for one page of the flash, all tables of simulator and scheme\n",
         table.render(),

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use cpu_time::ThreadTime;
 use floatgate_sim::config::RunConfig;
 use floatgate_sim::run::{Decoded, Progress, Scheme};
 use serde_json::Value;
@@ -165,14 +166,14 @@ fn play(
 /// Most requests that are played to find out how long all will take.
 const FIRST_REQUESTS: usize = 4096;
 
-/// Nanoseconds that a run takes for a small part of the trace, without ageing.
+/// Nanoseconds of processor time that a run takes for a small part of the trace, without ageing.
 fn time_of_first(job: &Job<'_>, trace: &traces::Decoded) -> u64 {
     let requests = &trace.requests[..FIRST_REQUESTS.min(trace.requests.len() / 64)];
     let config = RunConfig {
         ageing: Vec::new(),
         ..job.config.clone()
     };
-    let start = std::time::Instant::now();
+    let start = ThreadTime::now();
     if job.refused.is_none() {
         // What is wrong is told by the run itself.
         let _ = guarded(|| {

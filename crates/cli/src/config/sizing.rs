@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use floatgate_core::Refusal;
 use floatgate_sim::config::{Beyond, Host, RunConfig};
-use floatgate_sim::run::{Decoded, RunError, Scheme};
+use floatgate_sim::run::{RunError, Scheme};
 use floatgate_trace::{Op, Request};
 
 use super::Settings;
@@ -274,15 +274,11 @@ pub fn guarded<T>(body: impl FnOnce() -> Result<T, RunError>) -> Result<T, Failu
 /// # Errors
 /// The refusal.
 pub fn try_out(scheme: &Scheme, config: &RunConfig) -> Result<(), Failure> {
-    let config = RunConfig {
-        ageing: Vec::new(),
-        ..config.clone()
-    };
     guarded(|| {
-        scheme.memory_bytes(&config)?;
-        scheme.run(&config, &mut Decoded::new(&[]), &mut |_| {})
+        scheme.memory_bytes(config)?;
+        scheme.drive(config)?;
+        Ok(())
     })
-    .map(|_| ())
 }
 
 #[cfg(test)]

@@ -41,18 +41,22 @@ pub fn run(args: &FleetArgs, schemes: &[Scheme]) -> Outcome<()> {
     let input = Input::read(study.choice.clone().with_folders_read()?, args.volumes_by)?;
     output::tell(&format!("Trace:  {}", input.describe()));
     let fleet = Fleet::new(&study, &input, schemes, &chosen, args.jobs);
-    output::tell(&format!("Device: {}", fleet.describe()));
+    output::tell(&format!("Device: {}; {}", fleet.describe(), fleet.limits()));
     let rows = fleet.play();
     if let Some((path, table)) = out {
         let written = rows::write(table, &input, &chosen, &rows)?;
         let rows = some(written.rows, "row");
         output::tell(&format!("Volumes: {rows} in {}", path.display()));
     }
-    let summary = Summary::of(&study, &input, &chosen, &rows);
+    let summary = Summary::of(&study, &input, &chosen, fleet.describe(), &rows);
     if args.setup.json {
         output::print_json(&summary.json())?;
     } else {
         output::print(&summary.text())?;
+    }
+    if let Some(path) = &args.setup.report {
+        output::write_file(path, &crate::report::fleet_html(&summary.json()))?;
+        output::tell(&format!("Report: {}", path.display()));
     }
     failures(&input, &chosen, &rows)
 }

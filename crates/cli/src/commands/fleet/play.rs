@@ -72,12 +72,16 @@ impl<'a> Fleet<'a> {
             }
         };
         format!(
-            "one a volume, {size}: {}, start {}; {} at a time, in {} of memory at most",
+            "one a volume, {size}: {}, start {}",
             plan.device.part.name,
             plan.start.name(),
-            self.workers,
-            bytes(self.memory.total as f64)
         )
+    }
+
+    /// How much is done at a time.
+    pub fn limits(&self) -> String {
+        let memory = bytes(self.memory.total as f64);
+        format!("{} at a time, in {memory} of memory at most", self.workers)
     }
 
     /// Sizes a device for every volume, then runs every scheme on every device; rows by volume, then scheme.

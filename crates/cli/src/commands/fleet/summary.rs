@@ -135,7 +135,7 @@ impl OfScheme {
             "response_p99_us": self.p99_us.json(),
             "volumes_without_collection": self.uncollected,
             "volumes_behind": self.behind,
-            "failed": failed.collect::<Vec<_>>(),
+            "failures": failed.collect::<Vec<_>>(),
         })
     }
 }
@@ -144,13 +144,20 @@ impl OfScheme {
 pub struct Summary {
     schemes: Vec<OfScheme>,
     volumes: usize,
+    device: String,
     trace: Value,
     configuration: Value,
 }
 
 impl Summary {
     /// The summary of some rows.
-    pub fn of(study: &Study, input: &Input, chosen: &[&Scheme], rows: &[Row]) -> Self {
+    pub fn of(
+        study: &Study,
+        input: &Input,
+        chosen: &[&Scheme],
+        device: String,
+        rows: &[Row],
+    ) -> Self {
         let schemes = chosen.iter().enumerate();
         let schemes = schemes.map(|(at, scheme)| OfScheme::of(scheme, at, input, rows));
         let mut configuration = configuration(&study.plan);
@@ -166,6 +173,7 @@ impl Summary {
         Self {
             schemes: schemes.collect(),
             volumes: input.volumes.len(),
+            device,
             trace: json!({
                 "name": input.name(),
                 "counts": serde_json::to_value(input.counts).unwrap_or_default(),
@@ -180,6 +188,7 @@ impl Summary {
             "schema": floatgate_sim::results::SCHEMA,
             "program": concat!("floatgate ", env!("CARGO_PKG_VERSION")),
             "trace": self.trace,
+            "device": self.device,
             "configuration": self.configuration,
             "volumes": self.volumes,
             "notes": self.notes(),
