@@ -100,11 +100,7 @@ pub fn size(
         let share = (data as f64 * plan.spare_percent / 100.0).ceil() as u64;
         let least = share.max(1);
         plan.device.blocks = clip(data + least);
-        let all: Vec<&Scheme> = if plan.device.logical_pages <= TRIAL_PAGES_MAX {
-            schemes.iter().collect()
-        } else {
-            named.to_vec()
-        };
+        let all = tried(plan, schemes, named);
         let need = all
             .iter()
             .filter_map(|scheme| scheme.memory_bytes(&plan.run_of(scheme, settings)).ok())
@@ -115,8 +111,17 @@ pub fn size(
     Ok(())
 }
 
-/// Bytes that the largest of these schemes will take on a device of this extent, as far as that is known before
-/// the device is sized; nothing is changed.
+/// The schemes that have a say in the size.
+fn tried<'a>(plan: &Plan, schemes: &'a [Scheme], named: &[&'a Scheme]) -> Vec<&'a Scheme> {
+    if plan.device.logical_pages <= TRIAL_PAGES_MAX {
+        schemes.iter().collect()
+    } else {
+        named.to_vec()
+    }
+}
+
+/// Bytes that the largest of the schemes to be tried will take on a device of this extent, as far as that is known
+/// before the device is sized; nothing is changed.
 ///
 /// # Errors
 /// As [`size`].
@@ -124,10 +129,12 @@ pub fn estimate(
     plan: &Plan,
     settings: &Settings,
     extent: &Extent,
-    schemes: &[&Scheme],
+    schemes: &[Scheme],
+    named: &[&Scheme],
 ) -> Outcome<u64> {
     let mut plan = plan.clone();
     capacity(&mut plan, settings, extent)?;
+    let schemes = tried(&plan, schemes, named);
     if plan.blocks_from_share {
         let data = plan.data_blocks_per_die();
         let share = (data as f64 * plan.spare_percent / 100.0).ceil() as u64;

@@ -150,7 +150,8 @@ impl<'a> Fleet<'a> {
         }
         let (settings, extent) = (&self.study.settings, &scan.extent);
         let failed = |problem: Problem| Failure::Trace(problem.message().to_string());
-        let need = sizing::estimate(&plan, settings, extent, self.chosen).map_err(failed)?;
+        let need =
+            sizing::estimate(&plan, settings, extent, self.schemes, self.chosen).map_err(failed)?;
         let _lease = self.memory.take(need)?;
         sizing::size(&mut plan, settings, extent, self.schemes, self.chosen).map_err(failed)?;
         let span_s = scan.span_s(&plan);
