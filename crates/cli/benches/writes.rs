@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use floatgate_core::corner::large_table;
+use floatgate::bare::{Bare, PAGES_PER_BLOCK};
 use floatgate_core::ftl::{fast::Fast, page::Page};
 use floatgate_core::options::Value;
 use floatgate_core::rng::SplitMix64;
@@ -16,129 +16,6 @@ use floatgate_sim::config::{Arrivals, Device, Host, RunConfig};
 use floatgate_sim::host::Kind;
 use floatgate_sim::part::part;
 use floatgate_sim::session::Session;
-
-const PAGES_PER_BLOCK: u32 = 256;
-const NONE: u32 = u32::MAX;
-
-/// The least work of page mapping with greedy collection: map, reverse map, valid counts in buckets.
-struct Bare {
-    map: Vec<u32>,
-    page_at: Vec<u32>,
-    valid: Vec<u32>,
-    prev: Vec<u32>,
-    next: Vec<u32>,
-    heads: Vec<u32>,
-    emptiest: u32,
-    free: Vec<u32>,
-    host: (u32, u32),
-    gc: (u32, u32),
-}
-
-impl Bare {
-    fn new(blocks: u32, logical: u32) -> Self {
-        let pages = (blocks * PAGES_PER_BLOCK) as usize;
-        Self {
-            map: large_table(NONE, logical as usize),
-            page_at: large_table(0, pages),
-            valid: vec![0; blocks as usize],
-            prev: vec![NONE; blocks as usize],
-            next: vec![NONE; blocks as usize],
-            heads: vec![NONE; PAGES_PER_BLOCK as usize + 1],
-            emptiest: PAGES_PER_BLOCK,
-            free: (0..blocks).rev().collect(),
-            host: (0, 0),
-            gc: (0, 0),
-        }
-    }
-
-    fn unlink(&mut self, b: u32) {
-        let (p, n) = (self.prev[b as usize], self.next[b as usize]);
-        if p == NONE {
-            self.heads[self.valid[b as usize] as usize] = n
-        } else {
-            self.next[p as usize] = n
-        }
-        if n != NONE {
-            self.prev[n as usize] = p;
-        }
-    }
-
-    fn link(&mut self, b: u32) {
-        let v = self.valid[b as usize];
-        let head = self.heads[v as usize];
-        (self.prev[b as usize], self.next[b as usize]) = (NONE, head);
-        if head != NONE {
-            self.prev[head as usize] = b;
-        }
-        self.heads[v as usize] = b;
-        self.emptiest = self.emptiest.min(v);
-    }
-
-    fn invalidate(&mut self, page: u32) {
-        let b = page / PAGES_PER_BLOCK;
-        // An open block points at itself and is in no bucket.
-        if self.prev[b as usize] == b {
-            self.valid[b as usize] -= 1;
-            return;
-        }
-        self.unlink(b);
-        self.valid[b as usize] -= 1;
-        self.link(b);
-    }
-
-    fn open(&mut self) -> (u32, u32) {
-        let b = self.free.pop().expect("spare blocks");
-        self.valid[b as usize] = PAGES_PER_BLOCK;
-        self.prev[b as usize] = b;
-        (b * PAGES_PER_BLOCK, (b + 1) * PAGES_PER_BLOCK)
-    }
-
-    fn collect(&mut self) {
-        while self.heads[self.emptiest as usize] == NONE {
-            self.emptiest += 1;
-        }
-        let b = self.heads[self.emptiest as usize];
-        self.unlink(b);
-        self.prev[b as usize] = b;
-        for from in b * PAGES_PER_BLOCK..(b + 1) * PAGES_PER_BLOCK {
-            let lpn = self.page_at[from as usize];
-            if self.map[lpn as usize] != from {
-                continue;
-            }
-            if self.gc.0 == self.gc.1 {
-                if self.gc.1 != 0 {
-                    self.link(self.gc.1 / PAGES_PER_BLOCK - 1);
-                }
-                self.gc = self.open();
-            }
-            let to = self.gc.0;
-            self.gc.0 += 1;
-            self.map[lpn as usize] = to;
-            self.page_at[to as usize] = lpn;
-        }
-        self.free.push(b);
-    }
-
-    fn write(&mut self, lpn: u32) {
-        if self.host.0 == self.host.1 {
-            if self.host.1 != 0 {
-                self.link(self.host.1 / PAGES_PER_BLOCK - 1);
-            }
-            while self.free.len() < 3 {
-                self.collect();
-            }
-            self.host = self.open();
-        }
-        let old = self.map[lpn as usize];
-        if old != NONE {
-            self.invalidate(old);
-        }
-        let to = self.host.0;
-        self.host.0 += 1;
-        self.map[lpn as usize] = to;
-        self.page_at[to as usize] = lpn;
-    }
-}
 
 fn config(
     blocks: u32,
@@ -189,7 +66,7 @@ impl Subject for BareSubject {
         "bare loop".into()
     }
     fn writes(&mut self, n: u64) -> u64 {
-        let logical = self.bare.map.len() as u64;
+        let logical = u64::from(self.bare.logical_pages());
         (0..n).for_each(|_| self.bare.write(self.rng.below(logical) as u32));
         n
     }

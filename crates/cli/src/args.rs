@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 /// Exit codes: 0 done, 1 `conform` or `image check` found something, 2 something in the input is wrong, 3 a bug.
@@ -30,6 +30,10 @@ pub enum Command {
     Run(RunArgs),
     /// Run all schemes, or some, on one trace and compare them
     Compare(CompareArgs),
+    /// Replay a trace of many volumes, one device a volume
+    Fleet(FleetArgs),
+    /// Measure how fast the schemes are simulated on this machine
+    Bench(BenchArgs),
     /// Look at, convert and generate traces
     #[command(subcommand)]
     Trace(TraceCommand),
@@ -117,6 +121,106 @@ pub struct CompareArgs {
     /// Runs at a time (default: one a processor)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub jobs: Option<u32>,
+}
+
+/// How the volumes of several files belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum VolumesBy {
+    /// A name stands for the same volume in every file
+    Name,
+    /// Every file has volumes of its own
+    File,
+}
+
+/// Arguments of `fleet`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  floatgate fleet io_traces.csv.zst                          (Alibaba: every device of the trace)
+  floatgate fleet msr/ --scheme page,fast --out fleet.parquet
+  floatgate fleet day1.csv.gz day2.csv.gz --set device.spare_percent=20 --json > fleet.json
+  floatgate fleet vscsi/*.gz --jobs 1 --set host.arrivals=closed
+
+Every volume gets a device sized to it as `run` and `compare` size theirs, and is replayed alone; all
+processors work. The row of a volume in --out is documented in docs/fleets.md. A volume that cannot be
+replayed keeps its row, with the reason in it, and the exit code is 2.
+The volumes are split off into a temporary file first, about 10 bytes a request; TMPDIR says where.")]
+pub struct FleetArgs {
+    /// Trace files, or folders of them
+    #[arg(value_name = "TRACE")]
+    pub traces: Vec<String>,
+    /// Schemes, with commas between (default: page)
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
+    pub scheme: Vec<String>,
+    /// Trace, configuration, results
+    #[command(flatten)]
+    pub setup: Setup,
+    /// Write one row a volume and scheme to this file: .parquet or .csv
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// How volumes of several files belong together (default: by name in Alibaba, Tencent, MSR and
+    /// SYSTOR traces, else by file)
+    #[arg(long, value_name = "HOW")]
+    pub volumes_by: Option<VolumesBy>,
+    /// Devices at a time (default: one a processor)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub jobs: Option<u32>,
+}
+
+/// Arguments of `bench`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  floatgate bench
+  floatgate bench --scheme page,fast --size 32GiB
+  floatgate bench --scheme page --dies 32 --channels 8 --json
+
+Random 4 KiB writes at steady state, random requests of which 70 % are reads, and sequential writes, on a
+device that begins full, with 10 % of its blocks spare. Ratios hold on a noisy machine; rates hold
+only for the moment. With 256GiB page alone takes a minute or two and about 1 GB of memory.")]
+pub struct BenchArgs {
+    /// Schemes to measure, with commas between; all if left out
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
+    pub scheme: Vec<String>,
+    /// Flash of the device, as 512MiB, 8GiB, 1TiB
+    #[arg(long, value_name = "SIZE", default_value = "8GiB", value_parser = size)]
+    pub size: u64,
+    /// Dies
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub dies: u32,
+    /// Channels (default: one a die, at most 8); several dies a channel take the event engine
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub channels: Option<u32>,
+    /// Seconds of processor time of each measurement
+    #[arg(long, value_name = "S", default_value_t = 0.25, value_parser = seconds)]
+    pub time: f64,
+    /// Print the results as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Most bytes of a benchmark's device: page numbers must fit 32 bits.
+const SIZE_MAX: u64 = 8 << 40;
+
+fn size(text: &str) -> Result<u64, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let (number, unit) = text.split_at(digits.unwrap_or(text.len()));
+    let shift = match unit.trim().to_ascii_lowercase().as_str() {
+        "m" | "mb" | "mib" => 20,
+        "g" | "gb" | "gib" => 30,
+        "t" | "tb" | "tib" => 40,
+        _ => return Err("a size such as 512MiB, 8GiB or 1TiB".into()),
+    };
+    let bytes = number.parse::<f64>().map_err(|e| e.to_string())? * (1_u64 << shift) as f64;
+    match bytes <= SIZE_MAX as f64 {
+        true => Ok(bytes as u64),
+        false => Err("at most 8 TiB".into()),
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.001..=3600.0).contains(&seconds) => Ok(seconds),
+        _ => Err("seconds from 0.001 to 3600".into()),
+    }
 }
 
 /// The commands of `trace`.

@@ -14,15 +14,18 @@
 //! | [`config`] | settings from TOML and `--set`, checked; the default device |
 //! | [`errors`] | the one kind of error that a user sees |
 //! | [`report`] | the HTML report |
-//! | `traces`, `memory`, `notes`, `table`, `output` | traces, memory, remarks on results, text |
+//! | [`bare`] | the loop that benchmarks are told against |
+//! | `traces`, `memory`, `notes`, `table`, `output`, `progress` | traces, memory, remarks on results, text |
 
 mod args;
+pub mod bare;
 mod commands;
 pub mod config;
 pub mod errors;
 mod memory;
 mod notes;
 mod output;
+mod progress;
 pub mod report;
 mod table;
 mod traces;
@@ -102,6 +105,8 @@ impl Cli {
         match command {
             Command::Run(args) => commands::run::run(&args, schemes),
             Command::Compare(args) => commands::compare::run(&args, schemes),
+            Command::Fleet(args) => commands::fleet::run(&args, schemes),
+            Command::Bench(args) => commands::bench::run(&args, schemes),
             Command::Trace(TraceCommand::Info(args)) => commands::trace_info::run(&args),
             Command::Trace(TraceCommand::Convert(args)) => commands::trace_convert::run(&args),
             Command::Trace(TraceCommand::Generate(args)) => commands::trace_generate::run(&args),

@@ -1,6 +1,8 @@
-//! How much memory a run needs and how much there is.
+//! How much memory a run needs, how much there is, and how much is held.
 
 use std::path::Path;
+
+use stats_alloc::INSTRUMENTED_SYSTEM;
 
 use crate::errors::{Outcome, Problem};
 use crate::table::bytes;
@@ -12,6 +14,56 @@ pub fn available() -> Option<u64> {
         .into_iter()
         .flatten()
         .min()
+}
+
+/// Bytes that this process holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// Bytes.
+    pub bytes: u64,
+    counted: bool,
+}
+
+impl Held {
+    /// At this moment: what is allocated, if the program counts its allocations (as `floatgate` does), else what
+    /// of it is resident in memory.
+    pub fn now() -> Self {
+        let stats = INSTRUMENTED_SYSTEM.stats();
+        let counted = stats.allocations > 0;
+        let allocated = stats
+            .bytes_allocated
+            .saturating_sub(stats.bytes_deallocated) as u64;
+        Self {
+            bytes: if counted { allocated } else { resident() },
+            counted,
+        }
+    }
+
+    /// What came since an earlier moment.
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            bytes: self.bytes.saturating_sub(before.bytes),
+            ..self
+        }
+    }
+
+    /// How it was found out.
+    pub fn how(self) -> &'static str {
+        if self.counted {
+            "bytes allocated"
+        } else {
+            "growth of the resident set"
+        }
+    }
+}
+
+/// Resident bytes of this process; 0 where the system does not say.
+fn resident() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    text.lines()
+        .find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix("kB"))
+        .and_then(|kib| kib.trim().parse::<u64>().ok())
+        .map_or(0, |kib| kib * 1024)
 }
 
 /// Refuses what does not fit, before the memory is taken.
@@ -78,6 +130,17 @@ fn number(path: &Path) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_held_grows_with_a_table() {
+        let before = Held::now();
+        let table = vec![1_u8; 64 << 20];
+        let held = Held::now().since(before);
+        assert!(table.iter().all(|&b| b == 1));
+        // The program of the tests does not count: pages of other tests may come and go.
+        assert_eq!(held.how(), "growth of the resident set");
+        assert!(held.bytes > 32 << 20, "{held:?}");
+    }
 
     #[test]
     fn what_does_not_fit_is_refused_with_both_numbers() {

@@ -82,23 +82,14 @@ fn nothing_collected(records: &[&Value], plan: &Plan) -> Option<String> {
 /// A device that is still busy long after the last arrival did not keep up: its response times say how long
 /// the queue grew, not how fast the scheme is.
 fn fell_behind(records: &[&Value], plan: &Plan, span_s: f64) -> Option<String> {
-    if plan.host.arrivals == Arrivals::Closed || span_s <= 0.0 {
-        return None;
-    }
-    let late = |record: &Value| {
-        let elapsed_s = number(record, "time/elapsed_s")?;
-        let worst_s = number(record, "time/response/all/max_us").unwrap_or(0.0) / 1e6;
-        let backlog_s = (elapsed_s - span_s).max(worst_s);
-        (backlog_s > 0.1 * span_s).then_some(backlog_s)
-    };
     let slow: Vec<&Value> = records
         .iter()
         .copied()
-        .filter(|record| late(record).is_some())
+        .filter(|record| backlog_s(record, plan, span_s).is_some())
         .collect();
     let worst = slow
         .iter()
-        .filter_map(|record| late(record))
+        .filter_map(|record| backlog_s(record, plan, span_s))
         .fold(0.0, f64::max);
     (!slow.is_empty()).then(|| {
         format!(
@@ -109,6 +100,17 @@ fn fell_behind(records: &[&Value], plan: &Plan, span_s: f64) -> Option<String> {
             short(worst)
         )
     })
+}
+
+/// Seconds by which a device is behind that did not keep up with the arrivals; none if it did.
+pub fn backlog_s(record: &Value, plan: &Plan, span_s: f64) -> Option<f64> {
+    if plan.host.arrivals == Arrivals::Closed || span_s <= 0.0 {
+        return None;
+    }
+    let elapsed_s = number(record, "time/elapsed_s")?;
+    let worst_s = number(record, "time/response/all/max_us").unwrap_or(0.0) / 1e6;
+    let backlog_s = (elapsed_s - span_s).max(worst_s);
+    (backlog_s > 0.1 * span_s).then_some(backlog_s)
 }
 
 fn not_settled(records: &[&Value]) -> Option<String> {

@@ -97,6 +97,30 @@ impl Choice {
         }
     }
 
+    /// The files, one by one.
+    pub fn each(&self) -> impl Iterator<Item = Self> + '_ {
+        self.files.iter().map(|file| Self {
+            files: vec![file.clone()],
+            options: self.options.clone(),
+        })
+    }
+
+    /// With the files of folders in place of the folders, in the order of their names.
+    ///
+    /// # Errors
+    /// If a folder cannot be read, or has no file.
+    pub fn with_folders_read(mut self) -> Outcome<Self> {
+        let mut files = Vec::new();
+        for file in self.files {
+            match Path::new(&file).is_dir() {
+                true => files.extend(files_of(&file)?),
+                false => files.push(file),
+            }
+        }
+        self.files = files;
+        Ok(self)
+    }
+
     /// Opens the trace.
     ///
     /// # Errors
@@ -125,6 +149,28 @@ impl Choice {
             about: About::of(self, &reader),
         })
     }
+}
+
+/// The files of a folder, without hidden ones.
+fn files_of(folder: &str) -> Outcome<Vec<String>> {
+    let failed =
+        |error: std::io::Error| Problem::new(format!("cannot read the folder {folder}: {error}"));
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let hidden = path
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        if path.is_file() && !hidden {
+            files.push(path.display().to_string());
+        }
+    }
+    if files.is_empty() {
+        return Err(Problem::new(format!("the folder {folder} has no file"))
+            .help("name a folder of traces"));
+    }
+    files.sort();
+    Ok(files)
 }
 
 /// A trace that is not there may be meant to be a bundled one.

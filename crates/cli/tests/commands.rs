@@ -11,6 +11,8 @@ fn help_has_examples() {
     for command in [
         "run",
         "compare",
+        "fleet",
+        "bench",
         "trace info",
         "trace convert",
         "trace generate",
@@ -31,6 +33,8 @@ fn help_has_examples() {
     for command in [
         "run",
         "compare",
+        "fleet",
+        "bench",
         "trace",
         "image",
         "conform",

@@ -12,6 +12,7 @@
 //! | [`wear`] | wear levelling below any scheme |
 //! | [`ageing`] | named recipes that age a device before it is measured |
 //! | [`metrics`], [`energy`], [`results`] | what is measured and how it is reported |
+//! | [`driven`] | a device driven page by page without a trace, for benchmarks |
 //! | [`conform`] | runs conformance vectors |
 //! | [`analytic`] | closed formulas to hold a run against |
 
@@ -20,6 +21,7 @@ pub mod analytic;
 pub mod clock;
 pub mod config;
 pub mod conform;
+pub mod driven;
 pub mod energy;
 pub mod flash;
 pub mod host;

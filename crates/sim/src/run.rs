@@ -10,6 +10,7 @@ use crate::ageing::{self, Aged};
 use crate::clock::{Clock, Closed, Events};
 use crate::config::{Recipe, RunConfig};
 use crate::conform::{VectorRequest, conform_scheme};
+use crate::driven::{Device, Driven};
 use crate::host::BeyondEnd;
 use crate::requests::RequestRow;
 use crate::results::record;
@@ -170,6 +171,7 @@ pub struct Scheme {
     run: fn(Job<'_>) -> Result<Value, RunError>,
     memory_bytes: fn(&RunConfig) -> Result<u64, Refusal>,
     conform: fn(&RunConfig, &[VectorRequest]) -> Result<Value, String>,
+    drive: fn(&RunConfig) -> Result<Box<dyn Driven>, Refusal>,
 }
 
 impl Scheme {
@@ -180,6 +182,7 @@ impl Scheme {
             run: run_scheme::<S>,
             memory_bytes: memory_bytes_of::<S>,
             conform: conform_scheme::<S>,
+            drive: drive_scheme::<S>,
         }
     }
 
@@ -238,6 +241,14 @@ impl Scheme {
     pub fn conform(&self, config: &RunConfig, requests: &[VectorRequest]) -> Result<Value, String> {
         (self.conform)(config, requests)
     }
+
+    /// A device in its start state, not aged, to be driven without a trace.
+    ///
+    /// # Errors
+    /// The refusal of geometry, options or scheme.
+    pub fn drive(&self, config: &RunConfig) -> Result<Box<dyn Driven>, Refusal> {
+        (self.drive)(config)
+    }
 }
 
 /// All schemes of the registry.
@@ -269,16 +280,26 @@ pub fn find<'a>(schemes: &'a [Scheme], name: &str) -> Result<&'a Scheme, Refusal
         })
 }
 
+/// Whether the clock in closed form does for a machine, which is checked.
+fn closed_form(config: &RunConfig) -> Result<bool, Refusal> {
+    let machine = config.device.machine();
+    machine.validate().map_err(|text| Refusal {
+        key: None,
+        message: text,
+    })?;
+    Ok(Closed::fits(&machine))
+}
+
+fn drive_scheme<S: Ftl>(config: &RunConfig) -> Result<Box<dyn Driven>, Refusal> {
+    Ok(if closed_form(config)? {
+        Box::new(Device::new(Session::<S, Closed>::new(config)?))
+    } else {
+        Box::new(Device::new(Session::<S, Events>::new(config)?))
+    })
+}
+
 fn run_scheme<S: Ftl>(job: Job<'_>) -> Result<Value, RunError> {
-    job.config
-        .device
-        .machine()
-        .validate()
-        .map_err(|text| Refusal {
-            key: None,
-            message: text,
-        })?;
-    if Closed::fits(&job.config.device.machine()) {
+    if closed_form(job.config)? {
         run_on::<S, Closed>(job)
     } else {
         run_on::<S, Events>(job)

@@ -26,7 +26,8 @@ use crate::error::TraceError;
 use crate::source::base_name;
 use crate::write::{Sink, give_name, new_file};
 
-/// What a column holds. A cell is a `u64` in every case.
+/// What a column holds. A cell is a `u64` in every case; [`NONE`] in a column of a kind that may be empty leaves
+/// the cell empty (null in Parquet, nothing in CSV).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// 64-bit numbers that mostly go up, as times do: stored as differences.
@@ -37,7 +38,16 @@ pub enum Kind {
     Small,
     /// One of these words, by its place.
     Word(&'static [&'static str]),
+    /// 64-bit numbers; may be empty.
+    Sparse,
+    /// Numbers with a fraction, as [`f64::to_bits`]; may be empty.
+    Real,
+    /// Any text, by the number that [`TableWriter::text`] gave for it; may be empty.
+    Text,
 }
+
+/// An empty cell: the bits of a number that no calculation gives, and no count reaches.
+pub const NONE: u64 = u64::MAX;
 
 /// A column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +83,7 @@ pub struct TableWriter {
     columns: &'static [Column],
     body: Body,
     line: Vec<u8>,
+    texts: Vec<String>,
     rows: u64,
 }
 
@@ -143,6 +154,7 @@ impl TableWriter {
             columns,
             body,
             line: Vec::with_capacity(256),
+            texts: Vec::new(),
             rows: 0,
         };
         if let Body::Csv(sink) = &mut table.body {
@@ -152,23 +164,30 @@ impl TableWriter {
         Ok(table)
     }
 
+    /// Takes a text in and gives its cell for a column of [`Kind::Text`]. Texts stay in memory until the table
+    /// is finished: one that many rows have is taken in once.
+    pub fn text(&mut self, text: impl Into<String>) -> u64 {
+        self.texts.push(text.into());
+        self.texts.len() as u64 - 1
+    }
+
     /// Adds a row.
     ///
     /// # Errors
     /// If the file cannot be written (the disk is full, say).
     ///
     /// # Panics
-    /// If the row has not as many cells as there are columns, or a word is not in its column's list.
+    /// If the row has not as many cells as there are columns, or a word or text is not known.
     pub fn row(&mut self, cells: &[u64]) -> Result<(), TraceError> {
         assert_eq!(cells.len(), self.columns.len(), "a cell for every column");
         self.rows += 1;
         let result = match &mut self.body {
             Body::Csv(sink) => {
-                csv_line(self.columns, cells, &mut self.line);
+                csv_line(self.columns, cells, &self.texts, &mut self.line);
                 sink.write_all(&self.line)
             }
             #[cfg(feature = "parquet")]
-            Body::Parquet(table) => table.row(cells),
+            Body::Parquet(table) => table.row(cells, &self.texts),
         };
         result.map_err(|e| TraceError::io(&self.path.display().to_string(), "cannot write", &e))
     }
@@ -193,20 +212,31 @@ impl TableWriter {
     }
 }
 
-fn csv_line(columns: &[Column], cells: &[u64], line: &mut Vec<u8>) {
+fn csv_line(columns: &[Column], cells: &[u64], texts: &[String], line: &mut Vec<u8>) {
     line.clear();
     for (i, (column, &cell)) in columns.iter().zip(cells).enumerate() {
         if i > 0 {
             line.push(b',');
         }
-        match column.kind {
-            Kind::Word(words) => line.extend_from_slice(words[cell as usize].as_bytes()),
-            _ => {
-                let _ = write!(line, "{cell}");
-            }
-        }
+        // Writing into memory does not fail.
+        let _ = match column.kind {
+            Kind::Word(words) => line.write_all(words[cell as usize].as_bytes()),
+            Kind::Sparse | Kind::Real | Kind::Text if cell == NONE => Ok(()),
+            Kind::Real => write!(line, "{}", f64::from_bits(cell)),
+            Kind::Text => quoted(&texts[cell as usize], line),
+            _ => write!(line, "{cell}"),
+        };
     }
     line.push(b'\n');
+}
+
+/// A text as RFC 4180 has it: in quotes if it would be taken for more than one cell.
+fn quoted(text: &str, line: &mut Vec<u8>) -> io::Result<()> {
+    if text.contains([',', '"', '\n', '\r']) {
+        write!(line, "\"{}\"", text.replace('"', "\"\""))
+    } else {
+        line.write_all(text.as_bytes())
+    }
 }
 
 #[cfg(feature = "parquet")]
@@ -221,13 +251,17 @@ mod parquet_table {
     use parquet::basic::{
         Compression, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel,
     };
-    use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
+    use parquet::data_type::{
+        ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type,
+    };
     use parquet::errors::ParquetError;
     use parquet::file::properties::WriterProperties;
-    use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+    use parquet::file::writer::{
+        SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter,
+    };
     use parquet::schema::types::{ColumnPath, Type};
 
-    use super::{Column, Kind};
+    use super::{Column, Kind, NONE};
 
     /// Rows of a row group: small enough that writing and reading take a few MB.
     const GROUP_ROWS: usize = 256 * 1024;
@@ -237,6 +271,41 @@ mod parquet_table {
         Long(Vec<i64>),
         Short(Vec<i32>),
         Word(&'static [&'static str], Vec<u8>),
+        Sparse(Optional<i64>),
+        Real(Optional<f64>),
+        Text(Optional<ByteArray>),
+    }
+
+    /// Values of a column that may be empty: those there are, and for every row whether it has one.
+    struct Optional<T> {
+        values: Vec<T>,
+        present: Vec<i16>,
+    }
+
+    impl<T> Optional<T> {
+        fn new() -> Self {
+            Optional {
+                values: Vec::new(),
+                present: Vec::new(),
+            }
+        }
+
+        fn push(&mut self, value: Option<T>) {
+            self.present.push(value.is_some().into());
+            self.values.extend(value);
+        }
+
+        fn flush<D: DataType<T = T>>(
+            &mut self,
+            writer: &mut SerializedColumnWriter<'_>,
+        ) -> Result<(), ParquetError> {
+            writer
+                .typed::<D>()
+                .write_batch(&self.values, Some(&self.present), None)?;
+            self.values.clear();
+            self.present.clear();
+            Ok(())
+        }
     }
 
     impl Values {
@@ -245,16 +314,25 @@ mod parquet_table {
                 Kind::Rising | Kind::Number => Values::Long(Vec::new()),
                 Kind::Small => Values::Short(Vec::new()),
                 Kind::Word(words) => Values::Word(words, Vec::new()),
+                Kind::Sparse => Values::Sparse(Optional::new()),
+                Kind::Real => Values::Real(Optional::new()),
+                Kind::Text => Values::Text(Optional::new()),
             }
         }
 
-        fn push(&mut self, cell: u64) {
+        fn push(&mut self, cell: u64, texts: &[String]) {
+            let there = cell != NONE;
             match self {
                 Values::Long(values) => values.push(cell as i64),
                 Values::Short(values) => values.push(cell as i32),
                 Values::Word(words, values) => {
                     assert!((cell as usize) < words.len(), "no word {cell}");
                     values.push(cell as u8);
+                }
+                Values::Sparse(values) => values.push(there.then_some(cell as i64)),
+                Values::Real(values) => values.push(there.then_some(f64::from_bits(cell))),
+                Values::Text(values) => {
+                    values.push(there.then(|| texts[cell as usize].as_str().into()));
                 }
             }
         }
@@ -291,6 +369,9 @@ mod parquet_table {
                         .write_batch(&texts, None, None)?;
                     values.clear();
                 }
+                Values::Sparse(values) => values.flush::<Int64Type>(&mut writer)?,
+                Values::Real(values) => values.flush::<DoubleType>(&mut writer)?,
+                Values::Text(values) => values.flush::<ByteArrayType>(&mut writer)?,
             }
             writer.close()
         }
@@ -315,14 +396,21 @@ mod parquet_table {
 
     fn field(column: &Column) -> Result<Arc<Type>, ParquetError> {
         let (physical, logical) = match column.kind {
-            Kind::Rising | Kind::Number => (Physical::INT64, LogicalType::integer(64, false)),
-            Kind::Small => (Physical::INT32, LogicalType::integer(32, false)),
-            Kind::Word(_) => (Physical::BYTE_ARRAY, LogicalType::String),
+            Kind::Rising | Kind::Number | Kind::Sparse => {
+                (Physical::INT64, Some(LogicalType::integer(64, false)))
+            }
+            Kind::Small => (Physical::INT32, Some(LogicalType::integer(32, false))),
+            Kind::Real => (Physical::DOUBLE, None),
+            Kind::Word(_) | Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        };
+        let repetition = match column.kind {
+            Kind::Sparse | Kind::Real | Kind::Text => Repetition::OPTIONAL,
+            _ => Repetition::REQUIRED,
         };
         Ok(Arc::new(
             Type::primitive_type_builder(column.name, physical)
-                .with_repetition(Repetition::REQUIRED)
-                .with_logical_type(Some(logical))
+                .with_repetition(repetition)
+                .with_logical_type(logical)
                 .build()?,
         ))
     }
@@ -357,9 +445,9 @@ mod parquet_table {
             })
         }
 
-        pub fn row(&mut self, cells: &[u64]) -> io::Result<()> {
+        pub fn row(&mut self, cells: &[u64], texts: &[String]) -> io::Result<()> {
             for (values, &cell) in self.values.iter_mut().zip(cells) {
-                values.push(cell);
+                values.push(cell, texts);
             }
             self.rows += 1;
             if self.rows == GROUP_ROWS {

@@ -9,6 +9,7 @@
 //! | [`Request`], [`Op`], [`Counts`] | what a trace is made of |
 //! | [`Format`] | the formats, their names and extensions |
 //! | [`Writer`], [`WriteOptions`] | writing; nothing half-written is left on an error |
+//! | [`split`] | a trace of many volumes into its volumes, in bounded memory |
 //! | [`columns`] | tables in Parquet and CSV |
 //! | [`generate`] | synthetic page requests, reproducible to the bit |
 //! | [`stats`] | workload statistics, streaming |
@@ -43,6 +44,7 @@ mod parse;
 mod reader;
 mod request;
 mod source;
+pub mod split;
 pub mod stats;
 mod volumes;
 mod write;

@@ -112,6 +112,20 @@ impl Reader {
         self.may_be_empty = true;
     }
 
+    /// Leaves times as they are in the file; [`base_ns`](Self::base_ns) tells what they count from.
+    pub(crate) fn keep_times(&mut self) {
+        self.rebase = false;
+    }
+
+    /// The time in the file that arrivals count from: that of the first request met so far, or 0 in formats
+    /// whose times start there.
+    pub(crate) fn base_ns(&self) -> u64 {
+        match self.base {
+            Some(base) if !self.format.times_start_at_zero() => base,
+            _ => 0,
+        }
+    }
+
     /// The next request, or `None` at the end of the trace.
     ///
     /// # Errors

@@ -229,3 +229,56 @@ fn tables_in_parquet() {
     assert_eq!(rows, ROWS);
     assert!(TableWriter::create(folder.path().join("t.parquet.gz"), COLUMNS).is_err());
 }
+
+/// Texts, numbers with a fraction and empty cells, in both shapes.
+#[cfg(feature = "parquet")]
+#[test]
+fn tables_with_texts_and_empty_cells() {
+    use floatgate_trace::columns::{Column, Kind, NONE, TableWriter};
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+
+    const COLUMNS: &[Column] = &[
+        Column {
+            name: "name",
+            kind: Kind::Text,
+        },
+        Column {
+            name: "count",
+            kind: Kind::Sparse,
+        },
+        Column {
+            name: "share",
+            kind: Kind::Real,
+        },
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let write = |file: &str| {
+        let path = folder.path().join(file);
+        let mut table = TableWriter::create(&path, COLUMNS).unwrap();
+        let name = table.text("a \"b\", c");
+        table.row(&[name, 7, 1.25_f64.to_bits()]).unwrap();
+        table.row(&[NONE, NONE, NONE]).unwrap();
+        table.row(&[name, 0, 3e-7_f64.to_bits()]).unwrap();
+        assert_eq!(table.finish().unwrap().rows, 3);
+        path
+    };
+    assert_eq!(
+        std::fs::read_to_string(write("t.csv")).unwrap(),
+        "name,count,share\n\"a \"\"b\"\", c\",7,1.25\n,,\n\"a \"\"b\"\", c\",0,0.0000003\n"
+    );
+    let file = std::fs::File::open(write("t.parquet")).unwrap();
+    let reader = SerializedFileReader::new(file).unwrap();
+    let rows: Vec<String> = reader
+        .get_row_iter(None)
+        .unwrap()
+        .map(|row| row.unwrap().to_string())
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            r#"{name: "a "b", c", count: 7, share: 1.25}"#,
+            "{name: null, count: null, share: null}",
+            r#"{name: "a "b", c", count: 0, share: 0.0000003}"#
+        ]
+    );
+}

@@ -1,14 +1,13 @@
 //! `floatgate compare`: many schemes, one trace, one device.
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
+use cpu_time::ThreadTime;
 use floatgate_sim::config::RunConfig;
 use floatgate_sim::run::{Decoded, Progress, Scheme};
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
+use super::parallel;
 use super::schemes::find;
 use super::study::{Scan, Study, document, failed_json, notes_text, write_report};
 use crate::args::CompareArgs;
@@ -17,6 +16,7 @@ use crate::errors::{Outcome, Problem};
 use crate::memory;
 use crate::notes;
 use crate::output;
+use crate::progress::Bar;
 use crate::table::{Table, bytes, count, energy, micros, short_or_dash};
 use crate::traces;
 
@@ -47,7 +47,7 @@ pub fn run(args: &CompareArgs, schemes: &[Scheme]) -> Outcome<()> {
     if explicit && let Some(job) = jobs.iter().find(|job| job.refused.is_some()) {
         return Err(job.problem(&study));
     }
-    let workers = workers(args, &study, jobs.len());
+    let workers = parallel::workers(args.jobs, &study.settings, jobs.len());
     check_memory(&jobs, workers, &trace)?;
     let rows = play(&jobs, &trace, &study, workers);
     finish(args, &study, &jobs, rows, &trace, &scan)
@@ -113,15 +113,6 @@ impl<'a> Job<'a> {
     }
 }
 
-fn workers(args: &CompareArgs, study: &Study, jobs: usize) -> usize {
-    let given = args
-        .jobs
-        .or_else(|| study.settings.small("compare.jobs"))
-        .map(|n| n as usize);
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    given.unwrap_or(processors).clamp(1, jobs.max(1))
-}
-
 /// The runs that are under way at one time may be the largest ones.
 fn check_memory(jobs: &[Job<'_>], workers: usize, trace: &traces::Decoded) -> Outcome<()> {
     let accepted = jobs.iter().filter(|job| job.refused.is_none());
@@ -154,41 +145,54 @@ fn play(
         .iter()
         .filter(|r| **r == floatgate_sim::config::Recipe::Replay)
         .count() as u64;
-    let bar = progress_bar(runnable * passes * trace.requests.len() as u64);
-    let next = AtomicUsize::new(0);
-    let results: Mutex<Vec<Option<Result<Value, Failure>>>> =
-        Mutex::new(jobs.iter().map(|_| None).collect());
-    std::thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                loop {
-                    let i = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(job) = jobs.get(i) else { break };
-                    let result = play_one(job, trace, &bar);
-                    if let Ok(mut results) = results.lock() {
-                        results[i] = Some(result);
-                    }
-                }
-            });
-        }
-    });
-    bar.finish_and_clear();
-    let results = results.into_inner().unwrap_or_default();
-    results
-        .into_iter()
-        .map(|result| result.unwrap_or_else(|| Err(Failure::Bug("the run was lost".into()))))
-        .collect()
+    let bar = Bar::new(runnable * passes * trace.requests.len() as u64, "requests");
+    // Which schemes take longest shows on the first requests.
+    let costs = parallel::all(
+        jobs.len(),
+        workers,
+        |_| 0,
+        |i| time_of_first(&jobs[i], trace),
+    );
+    let rows = parallel::all(
+        jobs.len(),
+        workers,
+        |i| costs[i],
+        |i| play_one(&jobs[i], trace, &bar),
+    );
+    bar.done();
+    rows
 }
 
-fn play_one(job: &Job<'_>, trace: &traces::Decoded, bar: &ProgressBar) -> Result<Value, Failure> {
+/// Most requests that are played to find out how long all will take.
+const FIRST_REQUESTS: usize = 4096;
+
+/// Nanoseconds of processor time that a run takes for a small part of the trace, without ageing.
+fn time_of_first(job: &Job<'_>, trace: &traces::Decoded) -> u64 {
+    let requests = &trace.requests[..FIRST_REQUESTS.min(trace.requests.len() / 64)];
+    let config = RunConfig {
+        ageing: Vec::new(),
+        ..job.config.clone()
+    };
+    let start = ThreadTime::now();
+    if job.refused.is_none() {
+        // What is wrong is told by the run itself.
+        let _ = guarded(|| {
+            job.scheme
+                .run(&config, &mut Decoded::new(requests), &mut |_| {})
+        });
+    }
+    start.elapsed().as_nanos() as u64
+}
+
+fn play_one(job: &Job<'_>, trace: &traces::Decoded, bar: &Bar) -> Result<Value, Failure> {
     if let Some(failure) = &job.refused {
         return Err(failure.clone());
     }
     let mut progress = |step| match step {
-        Progress::Ageing => bar.set_message(format!("{} ages", job.scheme.info.key)),
+        Progress::Ageing => bar.message(format!("{} ages", job.scheme.info.key)),
         Progress::Played(n) => {
-            bar.set_message(job.scheme.info.key);
-            bar.inc(n);
+            bar.message(job.scheme.info.key);
+            bar.add(n);
         }
     };
     guarded(|| {
@@ -198,17 +202,6 @@ fn play_one(job: &Job<'_>, trace: &traces::Decoded, bar: &ProgressBar) -> Result
             &mut progress,
         )
     })
-}
-
-/// A bar on standard error; nothing is drawn unless that is a terminal.
-fn progress_bar(total: u64) -> ProgressBar {
-    let bar = ProgressBar::new(total);
-    if let Ok(style) =
-        ProgressStyle::with_template("{bar:40} {percent:>3} %  {human_pos} requests  {msg}")
-    {
-        bar.set_style(style);
-    }
-    bar
 }
 
 fn finish(

@@ -1,10 +1,13 @@
 //! What each command does: one file each.
 
+pub mod bench;
 pub mod compare;
 pub mod completions;
 pub mod config;
 pub mod conform;
 pub mod image;
+pub mod fleet;
+mod parallel;
 pub mod parts;
 pub mod run;
 pub mod schemes;

@@ -2,7 +2,6 @@
 
 use floatgate_sim::requests::RequestsFile;
 use floatgate_sim::run::{Progress, Scheme, Streamed};
-use indicatif::{ProgressBar, ProgressStyle};
 
 use super::schemes::find;
 use super::study::{Scan, Study, document, notes_text, write_report};
@@ -12,6 +11,7 @@ use crate::errors::Outcome;
 use crate::memory;
 use crate::notes;
 use crate::output;
+use crate::progress::Bar;
 use crate::report::text;
 use crate::table::bytes;
 use crate::traces::About;
@@ -47,11 +47,11 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
     output::tell(&format!("Memory: about {}", bytes(need as f64)));
     memory::check(need, memory::available(), "the run")?;
     try_out(scheme, &config).map_err(|failure| study.problem(scheme, failure))?;
-    let bar = progress_bar(about.counts.accepted);
+    let bar = Bar::new(about.counts.accepted, "requests");
     let choice = study.choice.clone();
     let mut progress = |step| match step {
-        Progress::Ageing => bar.set_message("ages"),
-        Progress::Played(n) => bar.inc(n),
+        Progress::Ageing => bar.message("ages"),
+        Progress::Played(n) => bar.add(n),
     };
     let mut rows = match &args.requests_out {
         Some(path) => Some(RequestsFile::create(path)?),
@@ -66,7 +66,7 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
             }),
         }
     });
-    bar.finish_and_clear();
+    bar.done();
     let record = record.map_err(|failure| study.problem(scheme, failure))?;
     if let (Some(file), Some(path)) = (rows, &args.requests_out) {
         let written = file.finish()?;
@@ -100,14 +100,4 @@ fn scan(study: &Study) -> Outcome<(Scan, About)> {
         batch.clear();
     }
     Ok((scan, About::of(&study.choice, &reader)))
-}
-
-fn progress_bar(total: u64) -> ProgressBar {
-    let bar = ProgressBar::new(total);
-    if let Ok(style) =
-        ProgressStyle::with_template("{bar:40} {percent:>3} %  {human_pos} requests  {msg}")
-    {
-        bar.set_style(style);
-    }
-    bar
 }

@@ -1,4 +1,4 @@
-//! What `run` and `compare` have in common: from arguments to a checked plan, and from records to output.
+//! What `run`, `compare` and `fleet` have in common: from arguments to a checked plan, and from records to output.
 
 use std::path::Path;
 
@@ -33,8 +33,16 @@ impl Study {
     /// # Errors
     /// Points at what is wrong.
     pub fn new(setup: &Setup, schemes: &[Scheme]) -> Outcome<Self> {
+        Self::of(setup, &setup.trace, schemes)
+    }
+
+    /// The same with other files than the setup's.
+    ///
+    /// # Errors
+    /// As [`Study::new`].
+    pub fn of(setup: &Setup, files: &[String], schemes: &[Scheme]) -> Outcome<Self> {
         let settings = Settings::load(setup.config.as_deref(), &setup.set, schemes)?;
-        let choice = Choice::of(&setup.trace, &settings)?;
+        let choice = Choice::of(files, &settings)?;
         let plan = Plan::of(&settings)?;
         Ok(Self {
             settings,
@@ -109,7 +117,7 @@ pub fn document(about: &About, plan: &Plan, results: Vec<Value>, notes: &[String
 }
 
 /// The device and the host as they were used, by the keys of the configuration.
-fn configuration(plan: &Plan) -> Value {
+pub fn configuration(plan: &Plan) -> Value {
     let (device, part, host) = (&plan.device, &plan.device.part, &plan.host);
     json!({
         "device": {

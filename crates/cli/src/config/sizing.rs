@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use floatgate_core::Refusal;
 use floatgate_sim::config::{Beyond, Host, RunConfig};
-use floatgate_sim::run::{Decoded, RunError, Scheme};
+use floatgate_sim::run::{RunError, Scheme};
 use floatgate_trace::{Op, Request};
 
 use super::Settings;
@@ -100,11 +100,7 @@ pub fn size(
         let share = (data as f64 * plan.spare_percent / 100.0).ceil() as u64;
         let least = share.max(1);
         plan.device.blocks = clip(data + least);
-        let all: Vec<&Scheme> = if plan.device.logical_pages <= TRIAL_PAGES_MAX {
-            schemes.iter().collect()
-        } else {
-            named.to_vec()
-        };
+        let all = tried(plan, schemes, named);
         let need = all
             .iter()
             .filter_map(|scheme| scheme.memory_bytes(&plan.run_of(scheme, settings)).ok())
@@ -113,6 +109,41 @@ pub fn size(
         grow(plan, settings, &all, data, least);
     }
     Ok(())
+}
+
+/// The schemes that have a say in the size.
+fn tried<'a>(plan: &Plan, schemes: &'a [Scheme], named: &[&'a Scheme]) -> Vec<&'a Scheme> {
+    if plan.device.logical_pages <= TRIAL_PAGES_MAX {
+        schemes.iter().collect()
+    } else {
+        named.to_vec()
+    }
+}
+
+/// Bytes that the largest of the schemes to be tried will take on a device of this extent, as far as that is known
+/// before the device is sized; nothing is changed.
+///
+/// # Errors
+/// As [`size`].
+pub fn estimate(
+    plan: &Plan,
+    settings: &Settings,
+    extent: &Extent,
+    schemes: &[Scheme],
+    named: &[&Scheme],
+) -> Outcome<u64> {
+    let mut plan = plan.clone();
+    capacity(&mut plan, settings, extent)?;
+    let schemes = tried(&plan, schemes, named);
+    if plan.blocks_from_share {
+        let data = plan.data_blocks_per_die();
+        let share = (data as f64 * plan.spare_percent / 100.0).ceil() as u64;
+        plan.device.blocks = clip(data + share.max(1));
+    }
+    let needs = schemes
+        .iter()
+        .filter_map(|scheme| scheme.memory_bytes(&plan.run_of(scheme, settings)).ok());
+    Ok(needs.max().unwrap_or(0))
 }
 
 /// Capacity, dies and channels.
@@ -250,15 +281,11 @@ pub fn guarded<T>(body: impl FnOnce() -> Result<T, RunError>) -> Result<T, Failu
 /// # Errors
 /// The refusal.
 pub fn try_out(scheme: &Scheme, config: &RunConfig) -> Result<(), Failure> {
-    let config = RunConfig {
-        ageing: Vec::new(),
-        ..config.clone()
-    };
     guarded(|| {
-        scheme.memory_bytes(&config)?;
-        scheme.run(&config, &mut Decoded::new(&[]), &mut |_| {})
+        scheme.memory_bytes(config)?;
+        scheme.drive(config)?;
+        Ok(())
     })
-    .map(|_| ())
 }
 
 #[cfg(test)]

@@ -6,16 +6,27 @@ use serde_json::Value;
 
 const TEMPLATE: &str = include_str!("report.html");
 const STYLE: &str = include_str!("report.css");
-const SCRIPT: &str = include_str!("report.js");
+const PLOTS: &str = include_str!("plots.js");
+const RUNS: &str = include_str!("report.js");
+const FLEET: &str = include_str!("fleet.js");
 
-/// The report as one file that needs nothing else: data, style and script are inside.
+/// The report of a run or a comparison as one file that needs nothing else: data, style and script are inside.
 pub fn html(document: &Value) -> String {
+    page(document, RUNS)
+}
+
+/// The report of a fleet, likewise.
+pub fn fleet_html(document: &Value) -> String {
+    page(document, FLEET)
+}
+
+fn page(document: &Value, script: &str) -> String {
     // `</script>` in a name must not end the data; JSON lets `<` be written otherwise.
     let data = round(document).to_string().replace('<', "\\u003c");
     let (head, rest) = TEMPLATE.split_once("/*STYLE*/").unwrap_or((TEMPLATE, ""));
     let (body, rest) = rest.split_once("/*DATA*/").unwrap_or((rest, ""));
     let (middle, tail) = rest.split_once("/*SCRIPT*/").unwrap_or((rest, ""));
-    [head, STYLE, body, &data, middle, SCRIPT, tail].concat()
+    [head, STYLE, body, &data, middle, PLOTS, script, tail].concat()
 }
 
 /// Plots do not show more than five digits; without the others the file is half as large.

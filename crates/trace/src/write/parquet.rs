@@ -40,13 +40,14 @@ impl ParquetWriter {
     }
 
     pub fn write(&mut self, request: &Request) -> io::Result<()> {
-        self.0.row(&[
+        let cells = [
             request.arrival_ns,
             request.op as u64,
             request.volume.into(),
             request.offset,
             request.bytes,
-        ])
+        ];
+        self.0.row(&cells, &[])
     }
 
     pub fn finish(self) -> io::Result<()> {

@@ -1,0 +1,109 @@
+//! `floatgate fleet`: a trace of many volumes, replayed one device a volume.
+
+mod input;
+mod play;
+mod rows;
+mod summary;
+
+use floatgate_sim::run::Scheme;
+
+use super::schemes::find;
+use super::study::Study;
+use crate::args::FleetArgs;
+use crate::config::sizing::Failure;
+use crate::errors::{Outcome, Problem};
+use crate::output;
+use crate::table::some;
+
+use input::Input;
+use play::Fleet;
+use summary::Summary;
+
+/// The scheme of a fleet that names none.
+const DEFAULT_SCHEME: &str = "page";
+
+/// Splits the trace, replays every volume under every scheme, writes the rows and prints the summary.
+pub fn run(args: &FleetArgs, schemes: &[Scheme]) -> Outcome<()> {
+    let files: Vec<String> = [&args.traces[..], &args.setup.trace[..]].concat();
+    let study = Study::of(&args.setup, &files, schemes)?;
+    if files.is_empty() && study.settings.get("trace.file").is_none() {
+        return Err(Problem::new("no trace was named").help(
+            "floatgate fleet TRACE..., a file or a folder; `floatgate fleet --help` has examples",
+        ));
+    }
+    let chosen = chosen(args, &study, schemes)?;
+    study.settings.check_options(&chosen)?;
+    let out = match &args.out {
+        // A name that cannot be written shows before the work, not after it.
+        Some(path) => Some((path, rows::create(path)?)),
+        None => None,
+    };
+    let input = Input::read(study.choice.clone().with_folders_read()?, args.volumes_by)?;
+    output::tell(&format!("Trace:  {}", input.describe()));
+    let fleet = Fleet::new(&study, &input, schemes, &chosen, args.jobs);
+    output::tell(&format!("Device: {}; {}", fleet.describe(), fleet.limits()));
+    let rows = fleet.play();
+    if let Some((path, table)) = out {
+        let written = rows::write(table, &input, &chosen, &rows)?;
+        let rows = some(written.rows, "row");
+        output::tell(&format!("Volumes: {rows} in {}", path.display()));
+    }
+    let summary = Summary::of(&study, &input, &chosen, fleet.describe(), &rows);
+    if args.setup.json {
+        output::print_json(&summary.json())?;
+    } else {
+        output::print(&summary.text())?;
+    }
+    if let Some(path) = &args.setup.report {
+        output::write_file(path, &crate::report::fleet_html(&summary.json()))?;
+        output::tell(&format!("Report: {}", path.display()));
+    }
+    failures(&input, &chosen, &rows)
+}
+
+/// The schemes to run: as named, or the one of the configuration, or page mapping.
+fn chosen<'a>(args: &FleetArgs, study: &Study, schemes: &'a [Scheme]) -> Outcome<Vec<&'a Scheme>> {
+    let default = study.settings.text("scheme.name").unwrap_or(DEFAULT_SCHEME);
+    let named: Vec<&str> = match &args.scheme[..] {
+        [] => vec![default],
+        names => names.iter().map(|name| name.trim()).collect(),
+    };
+    let mut chosen: Vec<&Scheme> = Vec::new();
+    for name in named {
+        let scheme = find(schemes, name)?;
+        if !chosen.iter().any(|known| known.info.key == name) {
+            chosen.push(scheme);
+        }
+    }
+    Ok(chosen)
+}
+
+/// The problem of a fleet of which not every volume could be replayed.
+fn failures(input: &Input, chosen: &[&Scheme], rows: &[rows::Row]) -> Outcome<()> {
+    let failed: Vec<(&rows::Row, &Failure)> = rows
+        .iter()
+        .filter_map(|row| row.cells.as_ref().err().map(|failure| (row, failure)))
+        .collect();
+    let name = |row: &rows::Row| {
+        let volume = &input.volumes[row.volume].name;
+        format!("volume {volume}, {}", chosen[row.scheme].info.key)
+    };
+    let bug = failed.iter().find_map(|(row, failure)| match failure {
+        Failure::Bug(text) => Some(Problem::bug(format!("{}: {text}", name(row)))),
+        _ => None,
+    });
+    match (&failed[..], bug) {
+        (_, Some(bug)) => Err(bug),
+        ([], None) => Ok(()),
+        ([(row, failure), ..], None) => {
+            let text = rows::text_of(failure);
+            Err(Problem::new(format!(
+                "{} of {} could not be made, the first: {}: {text}",
+                failed.len(),
+                some(rows.len() as u64, "replay"),
+                name(row)
+            ))
+            .help("the rows of --out have every reason in the column error"))
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! The volumes of a fleet on devices of their own, some at a time.
+
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use floatgate_sim::run::{Progress, Scheme, Source};
+use floatgate_trace::split::VolumeReader;
+use floatgate_trace::{Request, TraceError};
+use serde_json::Value;
+
+use super::input::{Entry, Input};
+use super::rows::{Row, cells};
+use crate::commands::parallel;
+use crate::commands::study::{Scan, Study};
+use crate::config::resolve::Plan;
+use crate::config::sizing::{self, Failure, guarded};
+use crate::errors::Problem;
+use crate::memory;
+use crate::progress::Bar;
+use crate::table::bytes;
+
+/// Share of the free memory that devices may take.
+const MEMORY_SHARE: f64 = 0.9;
+/// Requests looked at together before the run.
+const BATCH: usize = 1 << 12;
+
+/// Volumes and schemes to be brought together.
+pub struct Fleet<'a> {
+    study: &'a Study,
+    input: &'a Input,
+    /// All schemes: they have a say in the size of a device.
+    schemes: &'a [Scheme],
+    chosen: &'a [&'a Scheme],
+    workers: usize,
+    memory: Budget,
+}
+
+/// The device of a volume.
+struct Sized {
+    plan: Plan,
+    span_s: f64,
+}
+
+impl<'a> Fleet<'a> {
+    /// Nothing runs yet.
+    pub fn new(
+        study: &'a Study,
+        input: &'a Input,
+        schemes: &'a [Scheme],
+        chosen: &'a [&'a Scheme],
+        jobs: Option<u32>,
+    ) -> Self {
+        let tasks = input.volumes.len() * chosen.len();
+        let free = memory::available().map(|free| (free as f64 * MEMORY_SHARE) as u64);
+        Self {
+            study,
+            input,
+            schemes,
+            chosen,
+            workers: parallel::workers(jobs, &study.settings, tasks),
+            memory: Budget::new(free.unwrap_or(u64::MAX)),
+        }
+    }
+
+    /// One line: what the devices are.
+    pub fn describe(&self) -> String {
+        let plan = &self.study.plan;
+        let size = match plan.capacity_from_trace {
+            true => "sized to it".to_string(),
+            false => {
+                let page = f64::from(plan.device.part.page_bytes);
+                format!("of {}", bytes(plan.device.logical_pages as f64 * page))
+            }
+        };
+        format!(
+            "one a volume, {size}: {}, start {}",
+            plan.device.part.name,
+            plan.start.name(),
+        )
+    }
+
+    /// How much is done at a time.
+    pub fn limits(&self) -> String {
+        let memory = bytes(self.memory.total as f64);
+        format!("{} at a time, in {memory} of memory at most", self.workers)
+    }
+
+    /// Sizes a device for every volume, then runs every scheme on every device; rows by volume, then scheme.
+    pub fn play(&self) -> Vec<Row> {
+        let (volumes, schemes) = (&self.input.volumes, self.chosen.len());
+        let requests: u64 = volumes.iter().map(|volume| volume.requests).sum();
+        let bar = Bar::new(requests * (1 + schemes as u64), "requests");
+        let requests_of = |volume: usize| volumes[volume].requests;
+        let devices = parallel::all(volumes.len(), self.workers, requests_of, |volume| {
+            bar.message(format!("device of {}", volumes[volume].name));
+            let device = self.device(&volumes[volume]);
+            bar.add(volumes[volume].requests);
+            device
+        });
+        let rows = parallel::all(
+            volumes.len() * schemes,
+            self.workers,
+            |task| requests_of(task / schemes),
+            |task| {
+                let (volume, scheme) = (task / schemes, task % schemes);
+                let cells = match &devices[volume] {
+                    Ok(device) => self.run(&volumes[volume], self.chosen[scheme], device, &bar),
+                    Err(failure) => Err(failure.clone()),
+                };
+                Row {
+                    volume,
+                    scheme,
+                    cells,
+                }
+            },
+        );
+        bar.done();
+        rows
+    }
+
+    /// A source of a volume's requests, unless they could not be read.
+    fn source(&self, entry: &'a Entry) -> Result<VolumeSource<'a>, Failure> {
+        let failed = |error: &String| Failure::Trace(error.clone());
+        if let Some(error) = &entry.error {
+            return Err(failed(error));
+        }
+        let volumes = self.input.split.volumes();
+        match entry.place.and_then(|place| volumes.get(place)) {
+            Some(volume) => Ok(VolumeSource(self.input.split.read(volume))),
+            None => Err(Failure::Bug("a volume was lost".into())),
+        }
+    }
+
+    /// The device that `run` or `compare` would give the volume.
+    fn device(&self, entry: &'a Entry) -> Result<Sized, Failure> {
+        let (mut source, mut plan) = (self.source(entry)?, self.study.plan.clone());
+        let mut scan = Scan::new(&plan);
+        let mut batch = Vec::with_capacity(BATCH);
+        let failed = |error: TraceError| Failure::Trace(error.to_string());
+        loop {
+            while batch.len() < BATCH
+                && let Some(request) = source.next().map_err(failed)?
+            {
+                batch.push(request);
+            }
+            if batch.is_empty() {
+                break;
+            }
+            scan.add(&batch);
+            batch.clear();
+        }
+        let (settings, extent) = (&self.study.settings, &scan.extent);
+        let failed = |problem: Problem| Failure::Trace(problem.message().to_string());
+        let need =
+            sizing::estimate(&plan, settings, extent, self.schemes, self.chosen).map_err(failed)?;
+        let _lease = self.memory.take(need)?;
+        sizing::size(&mut plan, settings, extent, self.schemes, self.chosen).map_err(failed)?;
+        let span_s = scan.span_s(&plan);
+        Ok(Sized { plan, span_s })
+    }
+
+    fn run(
+        &self,
+        entry: &'a Entry,
+        scheme: &Scheme,
+        device: &Sized,
+        bar: &Bar,
+    ) -> Result<Vec<u64>, Failure> {
+        let mut source = self.source(entry)?;
+        let config = device.plan.run_of(scheme, &self.study.settings);
+        let need = scheme.memory_bytes(&config).map_err(Failure::Refused)?;
+        let _lease = self.memory.take(need)?;
+        bar.message(format!("{} {}", entry.name, scheme.info.key));
+        let mut progress = |step| {
+            if let Progress::Played(n) = step {
+                bar.add(n);
+            }
+        };
+        let record: Value = guarded(|| scheme.run(&config, &mut source, &mut progress))?;
+        Ok(cells(&record, &device.plan, device.span_s))
+    }
+}
+
+/// The requests of a volume for a run.
+struct VolumeSource<'a>(VolumeReader<'a>);
+
+impl Source for VolumeSource<'_> {
+    fn next(&mut self) -> Result<Option<Request>, TraceError> {
+        self.0.next()
+    }
+
+    fn rewind(&mut self) -> Result<(), TraceError> {
+        self.0.rewind();
+        Ok(())
+    }
+
+    fn position(&self) -> String {
+        format!(
+            "volume {}, request {}",
+            self.0.volume().name,
+            self.0.taken()
+        )
+    }
+}
+
+/// Memory that the devices of all workers share: who does not get enough of it waits.
+struct Budget {
+    total: u64,
+    free: Mutex<u64>,
+    given_back: Condvar,
+}
+
+/// Memory taken; dropping it gives it back.
+struct Lease<'a> {
+    budget: &'a Budget,
+    bytes: u64,
+}
+
+impl Budget {
+    fn new(total: u64) -> Self {
+        Self {
+            total,
+            free: Mutex::new(total),
+            given_back: Condvar::new(),
+        }
+    }
+
+    /// Waits until so much is free.
+    fn take(&self, bytes: u64) -> Result<Lease<'_>, Failure> {
+        memory::check(bytes, Some(self.total), "the device")
+            .map_err(|problem| Failure::Trace(problem.message().to_string()))?;
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let enough = self.given_back.wait_while(free, |free| *free < bytes);
+        *enough.unwrap_or_else(PoisonError::into_inner) -= bytes;
+        Ok(Lease {
+            budget: self,
+            bytes,
+        })
+    }
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        let free = &self.budget.free;
+        *free.lock().unwrap_or_else(PoisonError::into_inner) += self.bytes;
+        self.budget.given_back.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn never_more_memory_is_out_than_there_is() {
+        let budget = Budget::new(10);
+        let (out, most) = (AtomicU64::new(0), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            for worker in 0..4 {
+                let (budget, out, most) = (&budget, &out, &most);
+                scope.spawn(move || {
+                    for i in 0..500 {
+                        let bytes = 1 + (worker + i) % 6;
+                        let lease = budget.take(bytes).unwrap();
+                        most.fetch_max(
+                            out.fetch_add(bytes, Ordering::SeqCst) + bytes,
+                            Ordering::SeqCst,
+                        );
+                        out.fetch_sub(bytes, Ordering::SeqCst);
+                        drop(lease);
+                    }
+                });
+            }
+        });
+        assert!(most.load(Ordering::SeqCst) <= 10);
+        assert!(matches!(budget.take(11), Err(Failure::Trace(_))));
+    }
+}

@@ -1,0 +1,39 @@
+//! A progress bar on standard error; nothing is drawn unless that is a terminal.
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// A bar.
+#[derive(Debug)]
+pub struct Bar(ProgressBar);
+
+impl Bar {
+    /// A bar of so many `things`.
+    pub fn new(total: u64, things: &str) -> Self {
+        let bar = ProgressBar::new(total);
+        let template = format!("{{bar:40}} {{percent:>3}} %  {{human_pos}} {things}  {{msg}}");
+        if let Ok(style) = ProgressStyle::with_template(&template) {
+            bar.set_style(style);
+        }
+        Self(bar)
+    }
+
+    /// So many more are done.
+    pub fn add(&self, n: u64) {
+        self.0.inc(n);
+    }
+
+    /// So many are done in all.
+    pub fn set(&self, n: u64) {
+        self.0.set_position(n);
+    }
+
+    /// What is in work.
+    pub fn message(&self, text: impl Into<String>) {
+        self.0.set_message(text.into());
+    }
+
+    /// Takes the bar away.
+    pub fn done(&self) {
+        self.0.finish_and_clear();
+    }
+}
