@@ -12,12 +12,13 @@
 //! * [`list`] replays a list that is known whole (the conformance vectors). It
 //!   is written for plainness, straight from the rules, and judges the others.
 
-mod asks;
+mod channel;
 mod closed;
 mod device;
 mod events;
 pub mod list;
 mod machine;
+mod shape;
 mod token;
 
 pub use closed::{Closed, KnownEnd};
