@@ -22,6 +22,7 @@ pub mod conform;
 pub mod energy;
 pub mod flash;
 pub mod host;
+mod live;
 pub mod metrics;
 pub mod part;
 pub mod requests;

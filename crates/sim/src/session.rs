@@ -11,7 +11,8 @@ use floatgate_trace::Request;
 use crate::clock::{Clock, Completion};
 use crate::config::{Arrivals, PartialWrite, RunConfig};
 use crate::flash::SimFlash;
-use crate::host::{BeyondEnd, Kind, PageMapper, PageRequest, Part};
+use crate::host::{BeyondEnd, Kind, PageMapper, PageRequest};
+use crate::live::LivePages;
 use crate::metrics::{Measured, Metrics, Sample};
 use crate::requests::{Recorder, RequestRow};
 
@@ -40,9 +41,26 @@ struct Flight {
 }
 
 impl Flight {
-    fn add(&mut self, request: InFlight) {
+    fn is_empty(&self) -> bool {
+        self.requests.is_empty()
+    }
+
+    fn add(&mut self, number: u64, request: InFlight) {
+        if self.is_empty() {
+            // Requests that never were in flight lie between.
+            self.first = number;
+            self.written_below = number;
+        }
         self.requests.push_back(request);
         self.open += 1;
+    }
+
+    /// A request that never was in flight, while nothing else is, is done.
+    #[inline]
+    fn never_in_flight(&mut self, kind: Kind, end_ns: u64) {
+        if kind != Kind::Read {
+            self.written_ns = self.written_ns.max(end_ns);
+        }
     }
 
     #[inline]
@@ -86,6 +104,15 @@ impl Flight {
             self.first += 1;
         }
         flush
+    }
+}
+
+/// The completion of a request that the scheme does not see.
+fn nothing_done(request: u64, issue_ns: u64) -> Completion {
+    Completion {
+        end_ns: issue_ns,
+        request,
+        first_start_ns: issue_ns,
     }
 }
 
@@ -136,10 +163,10 @@ pub struct Session<S: Ftl, C: Clock> {
     completions: Vec<Completion>,
     /// Whether arrival times count as they are.
     real_time: bool,
-    /// Whether completions are known at issue and taken then.
+    /// Whether nothing waits for a place in a queue, so that completions are taken as soon as they are known.
     at_once: bool,
-    /// Logical pages that have content, one bit each: a partial write of any other needs no read.
-    live: Vec<u64>,
+    /// Logical pages that have content: a partial write of any other needs no read.
+    live: LivePages,
     /// Makes a row of each request, if that is asked for.
     recorder: Option<Box<Recorder>>,
 }
@@ -156,7 +183,6 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         let mut flash = SimFlash::new(&geometry, &config.device.machine(), config.device.copyback);
         let ftl = S::format(&Space::whole(&geometry), &options, config.start, &mut flash)?;
         let full = config.start == floatgate_core::Start::Full;
-        let words = (geometry.logical_pages as usize).div_ceil(64);
         Ok(Self {
             ftl,
             flash,
@@ -172,8 +198,8 @@ impl<S: Ftl, C: Clock> Session<S, C> {
             next_sample: 0,
             completions: Vec::new(),
             real_time: config.host.speed == 1.0,
-            at_once: C::EXACT_AT_ISSUE && config.host.queue_depth == 0,
-            live: vec![if full { u64::MAX } else { 0 }; words],
+            at_once: config.host.queue_depth == 0,
+            live: LivePages::new(geometry.logical_pages, full),
             recorder: None,
         })
     }
@@ -276,71 +302,60 @@ impl<S: Ftl, C: Clock> Session<S, C> {
             issue_ns,
             end_ns: None,
         };
-        if self.at_once {
-            self.play_at_once(flying, number, arrival_ns, pages);
-            return;
-        }
-        self.flight.add(flying);
         self.last_issue_ns = issue_ns;
-        match kind {
-            Kind::Flush => self.take_settled(),
-            Kind::EmptyTrim => {
-                self.complete(Completion {
-                    end_ns: issue_ns,
-                    request: number,
-                    first_start_ns: issue_ns,
-                });
-            }
-            _ => {
-                self.hand_over(kind, number, arrival_ns, issue_ns, pages);
-            }
-        }
-        if self.config.host.queue_depth == 0 {
-            self.take_completions();
+        if self.at_once && self.flight.is_empty() {
+            self.play_alone(flying, number, arrival_ns, pages);
+        } else {
+            self.play_among_others(flying, number, arrival_ns, pages);
         }
         if self.next >= self.next_sample {
             self.sample();
         }
     }
 
-    /// The short way where every completion is known at issue and no queue has to be kept: nothing is ever in
-    /// flight.
+    /// The short way of a request that is complete, as far as the clock is concerned, before the next one comes: it
+    /// never gets into flight.
     #[inline]
-    fn play_at_once(
-        &mut self,
-        request: InFlight,
-        number: u64,
-        arrival_ns: u64,
-        pages: &PageRequest,
-    ) {
-        self.last_issue_ns = request.issue_ns;
-        self.flight.first = self.next;
-        self.flight.written_below = self.next;
+    fn play_alone(&mut self, request: InFlight, number: u64, arrival_ns: u64, pages: &PageRequest) {
         let issue_ns = request.issue_ns;
         match request.kind {
             Kind::Flush => {
                 let end_ns = issue_ns.max(self.flight.written_ns);
                 self.flushed(number, request, end_ns);
             }
-            Kind::EmptyTrim => {
-                let done = Completion {
-                    end_ns: issue_ns,
-                    request: number,
-                    first_start_ns: issue_ns,
-                };
-                self.measure(request, done);
-            }
-            kind => {
-                if let Some(done) = self.hand_over(kind, number, arrival_ns, issue_ns, pages) {
-                    if kind != Kind::Read {
-                        self.flight.written_ns = self.flight.written_ns.max(done.end_ns);
-                    }
+            Kind::EmptyTrim => self.measure(request, nothing_done(number, issue_ns)),
+            kind => match self.hand_over(kind, number, arrival_ns, issue_ns, pages) {
+                Some(done) => {
+                    self.flight.never_in_flight(kind, done.end_ns);
                     self.measure(request, done);
                 }
-            }
+                None => self.flight.add(number, request),
+            },
         }
-        if self.next >= self.next_sample {
-            self.sample();
+    }
+
+    fn play_among_others(
+        &mut self,
+        request: InFlight,
+        number: u64,
+        arrival_ns: u64,
+        pages: &PageRequest,
+    ) {
+        let issue_ns = request.issue_ns;
+        self.flight.add(number, request);
+        let done = match request.kind {
+            Kind::Flush => {
+                self.take_settled();
+                None
+            }
+            Kind::EmptyTrim => Some(nothing_done(number, issue_ns)),
+            kind => self.hand_over(kind, number, arrival_ns, issue_ns, pages),
+        };
+        if let Some(done) = done {
+            self.complete(done);
+        }
+        if self.at_once {
+            self.take_completions();
         }
     }
 
@@ -369,14 +384,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         self.completions.clear();
         self.flash.clock.drain(&mut self.completions);
         if kind != Kind::Read {
-            self.mark_live(
-                &Part {
-                    first,
-                    pages,
-                    first_slot: 0,
-                },
-                kind == Kind::Write,
-            );
+            self.live.set(first, pages, kind == Kind::Write);
         }
     }
 
@@ -438,7 +446,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
                 _ => self.ftl.trim(&mut self.flash, &run),
             };
             if kind != Kind::Read {
-                self.mark_live(part, kind == Kind::Write);
+                self.live.set(part.first, part.pages, kind == Kind::Write);
             }
         }
         if let Some(recorder) = &mut self.recorder {
@@ -468,7 +476,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         ];
         self.flash.read_old_content(true);
         for (_, lpn, first_slot) in ends.into_iter().filter(|(partial, ..)| *partial) {
-            if self.is_live(lpn) {
+            if self.live.has(lpn) {
                 let lpn = floatgate_core::Lpn(lpn);
                 let run = Run {
                     first: lpn,
@@ -482,20 +490,6 @@ impl<S: Ftl, C: Clock> Session<S, C> {
             }
         }
         self.flash.read_old_content(false);
-    }
-
-    fn is_live(&self, lpn: u32) -> bool {
-        self.live[lpn as usize / 64] >> (lpn % 64) & 1 == 1
-    }
-
-    #[inline]
-    fn mark_live(&mut self, part: &Part, live: bool) {
-        for lpn in part.first.0..part.first.0 + part.pages {
-            // Most pages are what they shall be already: then nothing is stored.
-            if self.is_live(lpn) != live {
-                self.live[lpn as usize / 64] ^= 1 << (lpn % 64);
-            }
-        }
     }
 
     fn take_completions(&mut self) {
@@ -562,6 +556,10 @@ impl<S: Ftl, C: Clock> Session<S, C> {
 
     #[cold]
     fn sample(&mut self) {
+        if self.at_once {
+            self.flash.clock.catch_up();
+            self.take_completions();
+        }
         self.metrics.flush();
         let mut seen = Observation::default();
         self.ftl.observe(&mut seen);
@@ -637,7 +635,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         }
         let live = self.ftl.audit(&self.flash)?;
         let logical = self.geometry().logical_pages;
-        let expected = (0..logical).filter(|&lpn| self.is_live(lpn)).count() as u64;
+        let expected = (0..logical).filter(|&lpn| self.live.has(lpn)).count() as u64;
         if live != expected {
             return Err(format!(
                 "conservation law broken: {live} valid pages, written and not trimmed {expected}"

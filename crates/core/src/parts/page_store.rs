@@ -365,6 +365,7 @@ impl PageStore {
         }
     }
 
+    #[inline]
     fn die_for(&mut self, lpn: Lpn) -> u32 {
         if self.options.placement == Placement::Static {
             return self.geometry.home(lpn).1;
@@ -469,25 +470,42 @@ impl PageStore {
         }
         let to = point.next;
         let most = most.min(point.end - to) as usize;
+        let victim = self.geometry.block_of(Ppn(*from));
+        let end = self.geometry.first_page(victim).0 + self.geometry.pages_per_block;
+        let Ok([source, target]) = self.page_at.get_disjoint_mut([
+            *from as usize..end as usize,
+            to as usize..to as usize + most,
+        ]) else {
+            unreachable!("pages move out of their block");
+        };
         self.run.clear();
-        let (map, page_at) = (&mut self.map[..], &mut self.page_at[..]);
-        while self.run.len() < most {
-            // The map entries of a block's pages lie anywhere: ask for them ahead of time.
-            if let Some(ahead) = page_at.get(*from as usize + PREFETCH_PAGES) {
+        let map = &mut self.map[..];
+        // The map entries of a block's pages lie anywhere: ask for them ahead of time.
+        for ahead in source.iter().take(PREFETCH_PAGES) {
+            prefetch(map, ahead.index());
+        }
+        let mut targets = target.iter_mut();
+        let mut scanned = 0;
+        while targets.len() > 0 {
+            let lpn = source[scanned];
+            if let Some(ahead) = source.get(scanned + PREFETCH_PAGES) {
                 prefetch(map, ahead.index());
             }
-            let lpn = page_at[*from as usize];
+            let at = Ppn(*from + scanned as u32);
+            scanned += 1;
             let entry = &mut map[lpn.index()];
-            if *entry == Ppn(*from) {
-                let at = to + self.run.len() as u32;
-                *entry = Ppn(at);
-                page_at[at as usize] = lpn;
-                self.run.push(Ppn(*from));
+            if *entry == at {
+                *entry = Ppn(to + self.run.len() as u32);
+                if let Some(target) = targets.next() {
+                    *target = lpn;
+                }
+                self.run.push(at);
             }
-            *from += 1;
         }
+        *from += scanned as u32;
         let moved = self.run.len() as u32;
         self.moved += u64::from(moved);
+        let page_at = &self.page_at;
         let oob_of = |i: usize| Oob::new(page_at[to as usize + i], Role::Data);
         flash.copy_run(&self.run, Ppn(to), oob_of, Cause::Gc, F::Token::default())?;
         point.next += moved;

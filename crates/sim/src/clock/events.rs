@@ -364,6 +364,10 @@ impl Clock for Events {
             .filter(|&latest_ns| latest_ns < until_ns)
     }
 
+    fn catch_up(&mut self) {
+        self.grant_all(self.floor_ns);
+    }
+
     fn advance(&mut self, until_ns: u64) {
         self.floor_ns = self.floor_ns.max(until_ns.min(TIME_MAX_NS));
         self.grant_all(self.floor_ns);
@@ -378,12 +382,12 @@ impl Clock for Events {
         rest.pending.is_none().then_some(rest.known_ns)
     }
 
-    fn die_busy_ns(&self) -> &[u64] {
-        &self.die_busy_ns[..self.die_busy_ns.len() - 1]
+    fn die_busy_ns(&self) -> Vec<u64> {
+        self.die_busy_ns[..self.die_busy_ns.len() - 1].to_vec()
     }
 
-    fn channel_busy_ns(&self) -> &[u64] {
-        &self.channel_busy_ns
+    fn channel_busy_ns(&self) -> Vec<u64> {
+        self.channel_busy_ns.clone()
     }
 
     fn pcm_busy_ns(&self) -> u64 {
