@@ -11,7 +11,7 @@ use floatgate_trace::Request;
 use crate::clock::{Clock, Completion};
 use crate::config::{Arrivals, PartialWrite, RunConfig};
 use crate::flash::SimFlash;
-use crate::host::{BeyondEnd, Kind, PageMapper, PageRequest};
+use crate::host::{BeyondEnd, Kind, PageMapper, PageRequest, Part};
 use crate::live::LivePages;
 use crate::metrics::{Measured, Metrics, Sample};
 use crate::requests::{Recorder, RequestRow};
@@ -55,14 +55,6 @@ impl Flight {
         self.open += 1;
     }
 
-    /// A request that never was in flight, while nothing else is, is done.
-    #[inline]
-    fn never_in_flight(&mut self, kind: Kind, end_ns: u64) {
-        if kind != Kind::Read {
-            self.written_ns = self.written_ns.max(end_ns);
-        }
-    }
-
     #[inline]
     fn done(&mut self, number: u64, end_ns: u64) -> InFlight {
         let request = &mut self.requests[(number - self.first) as usize];
@@ -104,15 +96,6 @@ impl Flight {
             self.first += 1;
         }
         flush
-    }
-}
-
-/// The completion of a request that the scheme does not see.
-fn nothing_done(request: u64, issue_ns: u64) -> Completion {
-    Completion {
-        end_ns: issue_ns,
-        request,
-        first_start_ns: issue_ns,
     }
 }
 
@@ -303,54 +286,56 @@ impl<S: Ftl, C: Clock> Session<S, C> {
             end_ns: None,
         };
         self.last_issue_ns = issue_ns;
-        if self.at_once && self.flight.is_empty() {
-            self.play_alone(flying, number, arrival_ns, pages);
-        } else {
-            self.play_among_others(flying, number, arrival_ns, pages);
+        // A request that is complete, as far as the clock is concerned, before the next one comes never gets into
+        // flight.
+        let alone = self.at_once && self.flight.is_empty();
+        if !alone {
+            self.flight.add(number, flying);
+        }
+        let done = match kind {
+            Kind::Flush => {
+                self.flush(flying, number, alone);
+                None
+            }
+            Kind::EmptyTrim => Some(Completion {
+                end_ns: issue_ns,
+                request: number,
+                first_start_ns: issue_ns,
+            }),
+            kind => {
+                let done = self.hand_over(kind, number, arrival_ns, issue_ns, pages);
+                if alone && done.is_none() {
+                    self.flight.add(number, flying);
+                }
+                done
+            }
+        };
+        if !alone {
+            self.settle_others(done);
+        } else if let Some(done) = done {
+            if matches!(kind, Kind::Write | Kind::Trim) {
+                self.flight.written_ns = self.flight.written_ns.max(done.end_ns);
+            }
+            self.measure(flying, done);
         }
         if self.next >= self.next_sample {
             self.sample();
         }
     }
 
-    /// The short way of a request that is complete, as far as the clock is concerned, before the next one comes: it
-    /// never gets into flight.
-    #[inline]
-    fn play_alone(&mut self, request: InFlight, number: u64, arrival_ns: u64, pages: &PageRequest) {
-        let issue_ns = request.issue_ns;
-        match request.kind {
-            Kind::Flush => {
-                let end_ns = issue_ns.max(self.flight.written_ns);
-                self.flushed(number, request, end_ns);
-            }
-            Kind::EmptyTrim => self.measure(request, nothing_done(number, issue_ns)),
-            kind => match self.hand_over(kind, number, arrival_ns, issue_ns, pages) {
-                Some(done) => {
-                    self.flight.never_in_flight(kind, done.end_ns);
-                    self.measure(request, done);
-                }
-                None => self.flight.add(number, request),
-            },
+    /// A flush does not reach the scheme; alone, it finds everything before it done.
+    #[cold]
+    fn flush(&mut self, request: InFlight, number: u64, alone: bool) {
+        if alone {
+            let end_ns = request.issue_ns.max(self.flight.written_ns);
+            self.flushed(number, request, end_ns);
+        } else {
+            self.take_settled();
         }
     }
 
-    fn play_among_others(
-        &mut self,
-        request: InFlight,
-        number: u64,
-        arrival_ns: u64,
-        pages: &PageRequest,
-    ) {
-        let issue_ns = request.issue_ns;
-        self.flight.add(number, request);
-        let done = match request.kind {
-            Kind::Flush => {
-                self.take_settled();
-                None
-            }
-            Kind::EmptyTrim => Some(nothing_done(number, issue_ns)),
-            kind => self.hand_over(kind, number, arrival_ns, issue_ns, pages),
-        };
+    /// Takes what is complete after a request that was not alone.
+    fn settle_others(&mut self, done: Option<Completion>) {
         if let Some(done) = done {
             self.complete(done);
         }
@@ -403,6 +388,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         issue_ns
     }
 
+    #[inline]
     fn hand_over(
         &mut self,
         kind: Kind,
@@ -431,28 +417,42 @@ impl<S: Ftl, C: Clock> Session<S, C> {
             }
             _ => self.host.page_trims += count,
         }
-        self.metrics.cuts += pages.parts.len().saturating_sub(1) as u64;
-        for part in &pages.parts {
-            let run = Run {
-                first: part.first,
-                pages: part.pages,
-                request_pages: part.pages,
-                first_slot: part.first_slot,
-                slot_step: 1,
-            };
-            let Ok(()) = match kind {
-                Kind::Read => self.ftl.read(&mut self.flash, &run),
-                Kind::Write => self.ftl.write(&mut self.flash, &run),
-                _ => self.ftl.trim(&mut self.flash, &run),
-            };
-            if kind != Kind::Read {
-                self.live.set(part.first, part.pages, kind == Kind::Write);
+        if let Some((first, others)) = pages.parts.split_first() {
+            self.work(kind, first);
+            if !others.is_empty() {
+                self.work_on_cuts(kind, others);
             }
         }
         if let Some(recorder) = &mut self.recorder {
             recorder.worked(&self.flash.ledger.counters, &self.flash.fine);
         }
         self.flash.end_request(self.at_once)
+    }
+
+    /// Hands one part of a request to the scheme.
+    #[inline(always)]
+    fn work(&mut self, kind: Kind, part: &Part) {
+        let run = Run {
+            first: part.first,
+            pages: part.pages,
+            request_pages: part.pages,
+            first_slot: part.first_slot,
+            slot_step: 1,
+        };
+        let Ok(()) = match kind {
+            Kind::Read => self.ftl.read(&mut self.flash, &run),
+            Kind::Write => self.ftl.write(&mut self.flash, &run),
+            _ => self.ftl.trim(&mut self.flash, &run),
+        };
+        if kind != Kind::Read {
+            self.live.set(part.first, part.pages, kind == Kind::Write);
+        }
+    }
+
+    #[cold]
+    fn work_on_cuts(&mut self, kind: Kind, others: &[Part]) {
+        self.metrics.cuts += others.len() as u64;
+        others.iter().for_each(|part| self.work(kind, part));
     }
 
     /// Old content of the first and the last page where only a part of a live page is written.

@@ -317,10 +317,12 @@ impl PageStore {
         moves: &mut impl Moves<F>,
     ) -> Result<F::Token, F::Error> {
         let die = self.die_for(lpn);
-        if !self.dies[die as usize].host.has_room() {
+        let mut here = &mut self.dies[die as usize];
+        if !here.host.has_room() {
             self.make_room(flash, die, moves)?;
+            here = &mut self.dies[die as usize];
         }
-        let (to, full) = self.dies[die as usize].host.take();
+        let (to, full) = here.host.take();
         let done = flash.host_program(slot, to, Oob::new(lpn, Role::Data), after)?;
         self.now_at(lpn, to, die, full);
         Ok(done)
@@ -365,11 +367,16 @@ impl PageStore {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn die_for(&mut self, lpn: Lpn) -> u32 {
         if self.options.placement == Placement::Static {
-            return self.geometry.home(lpn).1;
+            self.geometry.home(lpn).1
+        } else {
+            self.die_in_turn(lpn)
         }
+    }
+
+    fn die_in_turn(&mut self, lpn: Lpn) -> u32 {
         // Without the limit an unlucky pattern can move all pages to one die.
         let dies = self.geometry.dies;
         let limit = (self.geometry.blocks_per_die - self.reserved) * self.geometry.pages_per_block;

@@ -131,7 +131,7 @@ impl Clock for Closed {
         self.at_ns = at_ns.min(TIME_MAX_NS);
     }
 
-    #[inline]
+    #[inline(always)]
     fn issue(&mut self, op: FlashOp, after: KnownEnd) -> KnownEnd {
         let device = self.device_of(op);
         let cost = if op.is_ordinary() {
