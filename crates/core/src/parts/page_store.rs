@@ -128,6 +128,35 @@ struct Die {
     valid: u32,
 }
 
+/// Finds valid pages of a block from `first` on, which hold or held the logical pages `held`, until `places` is full:
+/// places and logical pages. Returns the page after the last one. There must be so many.
+fn gather(map: &[Ppn], held: &[Lpn], first: u32, places: &mut [Ppn], lpns: &mut [Lpn]) -> u32 {
+    // The map entries of a block's pages lie anywhere: ask for them ahead of time.
+    let (soon, later) = held.split_at(held.len().min(PREFETCH_PAGES));
+    soon.iter().for_each(|lpn| prefetch(map, lpn.index()));
+    let lpns = &mut lpns[..places.len()];
+    let (mut at, mut found) = (first, 0);
+    // Which pages are valid follows no pattern, so there is no branch on it.
+    let mut take = |lpn: Lpn| {
+        (places[found], lpns[found]) = (Ppn(at), lpn);
+        found += usize::from(map[lpn.index()] == Ppn(at));
+        at += 1;
+        found < places.len()
+    };
+    for (&lpn, ahead) in held.iter().zip(later) {
+        prefetch(map, ahead.index());
+        if !take(lpn) {
+            return at;
+        }
+    }
+    for &lpn in &held[later.len()..] {
+        if !take(lpn) {
+            return at;
+        }
+    }
+    unreachable!("the count of valid pages says that they are there");
+}
+
 /// The page table, the blocks, and the garbage collector.
 #[derive(Debug)]
 pub struct PageStore {
@@ -217,7 +246,7 @@ impl PageStore {
         let mut store = Self {
             map: large_table(Ppn::NONE, geometry.logical_pages as usize),
             page_at: large_table(Lpn::NONE, geometry.pages() as usize),
-            run: Vec::with_capacity(geometry.pages_per_block as usize),
+            run: vec![Ppn::NONE; geometry.pages_per_block as usize],
             victims: if map_blocks > 0 {
                 victims.with_second_role()
             } else {
@@ -485,36 +514,21 @@ impl PageStore {
         ]) else {
             unreachable!("pages move out of their block");
         };
-        self.run.clear();
-        let map = &mut self.map[..];
-        // The map entries of a block's pages lie anywhere: ask for them ahead of time.
-        for ahead in source.iter().take(PREFETCH_PAGES) {
-            prefetch(map, ahead.index());
+        *from = gather(&self.map, source, *from, &mut self.run[..most], target);
+        for (to, lpn) in (to..).zip(&*target) {
+            self.map[lpn.index()] = Ppn(to);
         }
-        let mut targets = target.iter_mut();
-        let mut scanned = 0;
-        while targets.len() > 0 {
-            let lpn = source[scanned];
-            if let Some(ahead) = source.get(scanned + PREFETCH_PAGES) {
-                prefetch(map, ahead.index());
-            }
-            let at = Ppn(*from + scanned as u32);
-            scanned += 1;
-            let entry = &mut map[lpn.index()];
-            if *entry == at {
-                *entry = Ppn(to + self.run.len() as u32);
-                if let Some(target) = targets.next() {
-                    *target = lpn;
-                }
-                self.run.push(at);
-            }
-        }
-        *from += scanned as u32;
-        let moved = self.run.len() as u32;
+        let moved = most as u32;
         self.moved += u64::from(moved);
         let page_at = &self.page_at;
         let oob_of = |i: usize| Oob::new(page_at[to as usize + i], Role::Data);
-        flash.copy_run(&self.run, Ppn(to), oob_of, Cause::Gc, F::Token::default())?;
+        flash.copy_run(
+            &self.run[..most],
+            Ppn(to),
+            oob_of,
+            Cause::Gc,
+            F::Token::default(),
+        )?;
         point.next += moved;
         let block = self.geometry.block_of(Ppn(to));
         self.clock += u64::from(moved);
