@@ -220,7 +220,12 @@ impl<S: Ftl, C: Clock> Session<S, C> {
     /// If the device does not have its addresses.
     pub fn request(&mut self, request: &Request) -> Result<(), BeyondEnd> {
         let mut pages = self.pages.take().unwrap_or_default();
-        let mapped = self.mapper.map(request, &mut pages);
+        let mapped = if let Some((kind, first, n)) = self.mapper.whole_pages(request) {
+            pages.whole(kind, first, n);
+            Ok(())
+        } else {
+            self.mapper.map(request, &mut pages)
+        };
         if mapped.is_ok() {
             let kind = pages.kind.expect("a mapped request has a kind");
             match kind {
@@ -234,10 +239,12 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         mapped
     }
 
-    /// A request will come soon: its table entries are fetched ahead of time.
+    /// A request will come soon: the table entries of its first page are fetched ahead of time.
     #[inline]
-    pub fn prefetch(&self, lpn: floatgate_core::Lpn) {
-        self.ftl.prefetch(lpn);
+    pub fn prefetch(&self, request: &Request) {
+        if let Some(lpn) = self.mapper.first_page(request) {
+            self.ftl.prefetch(lpn);
+        }
     }
 
     /// Plays a request of whole pages.
@@ -249,7 +256,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         arrival_ns: u64,
     ) {
         let mut request = self.pages.take().unwrap_or_default();
-        request.whole(first, pages);
+        request.whole(kind, first, pages);
         let bytes = u64::from(pages) * u64::from(self.config.device.part.page_bytes);
         match kind {
             Kind::Read => self.metrics.read_bytes += bytes,
