@@ -1,5 +1,7 @@
 //! The project's own chores: `cargo xtask test` passes the tests, whatever that needs.
 
+mod instructions;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -9,6 +11,9 @@ cargo xtask <chore>
 
   test     format, lints, all tests, conformance vectors, the two commands of the README;
            says what it skipped and why
+  instructions
+           counts the instructions that a host write costs and holds them against xtask/instructions.json;
+           part of test
   help     this text
 ";
 
@@ -16,6 +21,11 @@ fn main() -> ExitCode {
     let chore = std::env::args().nth(1).unwrap_or_else(|| "help".into());
     match chore.as_str() {
         "test" => test(),
+        "instructions" => {
+            let mut steps = Steps::new();
+            steps.step("instructions", instructions::check);
+            steps.report()
+        }
         "help" | "--help" | "-h" => {
             print!("{HELP}");
             ExitCode::SUCCESS
@@ -41,6 +51,13 @@ struct Steps {
 }
 
 impl Steps {
+    fn new() -> Self {
+        Self {
+            root: root(),
+            done: Vec::new(),
+        }
+    }
+
     fn step(&mut self, name: &str, work: impl FnOnce(&Path) -> Outcome) {
         println!("\n== {name}");
         let start = Instant::now();
@@ -82,10 +99,7 @@ impl Steps {
 }
 
 fn test() -> ExitCode {
-    let mut steps = Steps {
-        root: root(),
-        done: Vec::new(),
-    };
+    let mut steps = Steps::new();
     steps.step("format", |root| {
         with_component(root, "fmt", "rustfmt", &["fmt", "--all", "--check"])
     });
@@ -107,6 +121,7 @@ fn test() -> ExitCode {
     steps.step("build the command", |root| {
         cargo(root, &["build", "--release", "--locked"])
     });
+    steps.step("instructions", instructions::check);
     steps.step("conformance vectors", conformance);
     steps.step("main command", main_command);
     steps.report()

@@ -360,3 +360,65 @@ impl PageMapper {
         Ok(Some(number))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::part::part;
+    use floatgate_core::rng::SplitMix64;
+
+    /// The short way gives what the long way gives, or nothing, and both ways agree with what is asked for ahead.
+    #[test]
+    fn whole_pages_are_mapped_as_by_the_long_way() {
+        let mut rng = SplitMix64::new(11);
+        let mut short_ways = 0;
+        for page_bytes in [4096, 18_432] {
+            let mut part = part("mt29f16g08").expect("a preset").clone();
+            part.page_bytes = page_bytes;
+            let device = Device::one_die_a_channel(part, 2, 32, 64);
+            for beyond in [Beyond::Error, Beyond::Wrap, Beyond::Compact] {
+                let host = Host {
+                    beyond,
+                    ..Host::default()
+                };
+                let mut mapper = PageMapper::new(&device, &host);
+                for _ in 0..3_000 {
+                    let sectors = u64::from(page_bytes) / 512;
+                    let unit = if rng.below(2) == 0 {
+                        512
+                    } else {
+                        page_bytes.into()
+                    };
+                    let request = Request {
+                        arrival_ns: 0,
+                        op: [Op::Read, Op::Write, Op::Trim, Op::Flush][rng.below(4) as usize],
+                        volume: 0,
+                        offset: rng.below(70 * sectors * 512 / unit) * unit,
+                        bytes: rng.below(6) * unit,
+                    };
+                    let short = mapper.whole_pages(&request);
+                    let mut long = PageRequest::default();
+                    let mapped = mapper.map(&request, &mut long);
+                    if let Some((kind, first, pages)) = short {
+                        short_ways += 1;
+                        let part = Part {
+                            first,
+                            pages,
+                            first_slot: 0,
+                        };
+                        assert_eq!((mapped, long.kind), (Ok(()), Some(kind)));
+                        assert_eq!((&long.parts[..], long.pages), (&[part][..], pages));
+                        assert!(!long.first_partial && !long.last_partial);
+                        assert_eq!((long.partial.first_bytes, long.partial.last_bytes), (0, 0));
+                    }
+                    if let (Ok(()), Some(part)) = (mapped, long.parts.first())
+                        && request.op != Op::Trim
+                    {
+                        assert_eq!(mapper.first_page(&request), Some(part.first));
+                    }
+                }
+            }
+        }
+        assert!(short_ways > 500);
+    }
+}
