@@ -26,6 +26,18 @@ struct Lane {
     started: bool,
 }
 
+impl Lane {
+    /// The end of its operation if it never waits: it comes not before that.
+    #[inline]
+    fn no_end_ns(&self, shape: &Shape) -> u64 {
+        let rest_ns = add_ns(self.ask_ns, shape.rest_ns[self.step as usize]);
+        if self.left <= 1 {
+            return rest_ns;
+        }
+        add_ns(rest_ns, shape.times_ns(self.left - 1))
+    }
+}
+
 /// What came of a grant.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Granted {
@@ -35,8 +47,6 @@ pub(super) struct Granted {
     pub(super) start_ns: Option<u64>,
     /// End of its operation, if this was its last one.
     pub(super) end_ns: Option<u64>,
-    /// The last ask that was granted.
-    pub(super) ask_ns: u64,
 }
 
 /// A bus and the dies on it.
@@ -95,15 +105,20 @@ impl Channel {
         }
     }
 
-    /// Time of the least ask, or `NEVER_NS`.
+    /// Time of the least ask, and a time before which no operation on this channel ends; `NEVER_NS` if there is none.
     #[inline]
-    pub(super) fn least_ns(&self) -> u64 {
+    pub(super) fn outlook(&self, shapes: &[Shape]) -> (u64, u64) {
         if self.lanes.len() > SCANNED_LANES {
-            return self.heap.peek().map_or(NEVER_NS, |Reverse(ask)| ask.0);
+            let least_ns = self.heap.peek().map_or(NEVER_NS, |Reverse(ask)| ask.0);
+            // A bus hold takes time.
+            return (least_ns, least_ns.saturating_add(1));
         }
-        self.lanes
-            .iter()
-            .fold(NEVER_NS, |least, lane| least.min(lane.ask_ns))
+        let (mut least_ns, mut no_end_ns) = (NEVER_NS, NEVER_NS);
+        for lane in self.lanes.iter().filter(|lane| lane.ask_ns < NEVER_NS) {
+            least_ns = least_ns.min(lane.ask_ns);
+            no_end_ns = no_end_ns.min(lane.no_end_ns(&shapes[lane.shape as usize]));
+        }
+        (least_ns, no_end_ns)
     }
 
     /// The die with the least ask, if that comes not after `until_ns`, and the last time at which an ask of the same
@@ -113,7 +128,7 @@ impl Channel {
         let mut first = (NEVER_NS, 0, 0);
         let mut second = (NEVER_NS, 0);
         if self.lanes.len() > SCANNED_LANES {
-            if self.least_ns() > until_ns {
+            if self.heap.peek().is_none_or(|Reverse(ask)| ask.0 > until_ns) {
                 return None;
             }
             let Reverse(ask) = self.heap.pop()?;
@@ -123,10 +138,10 @@ impl Channel {
             }
         } else {
             for (lane, &Lane { ask_ns, number, .. }) in self.lanes.iter().enumerate() {
-                if (ask_ns, number) < (first.0, first.1) {
+                if comes_before((ask_ns, number), (first.0, first.1)) {
                     second = (first.0, first.1);
                     first = (ask_ns, number, lane as u32);
-                } else if (ask_ns, number) < second {
+                } else if comes_before((ask_ns, number), second) {
                     second = (ask_ns, number);
                 }
             }
@@ -137,17 +152,20 @@ impl Channel {
         Some((first.2, second.0 - u64::from(second.1 < first.1)))
     }
 
-    /// Grants the least ask, if it comes not after `until_ns`, and the next ones of the same operation as long as
-    /// they come first and not after `until_ns` either.
+    /// Grants asks up to `until_ns` in order, until there is none or an operation starts or ends.
     #[inline]
     pub(super) fn grant(&mut self, shapes: &[Shape], until_ns: u64) -> Option<Granted> {
-        let (lane, others_ns) = self.first(until_ns)?;
-        let shape = self.lanes[lane as usize].shape as usize;
-        let granted = self.run(lane, &shapes[shape], until_ns.min(others_ns));
-        if granted.end_ns.is_none() {
-            self.file(lane);
+        while let Some((lane, others_ns)) = self.first(until_ns) {
+            let shape = self.lanes[lane as usize].shape as usize;
+            let granted = self.run(lane, &shapes[shape], until_ns.min(others_ns));
+            if granted.end_ns.is_none() {
+                self.file(lane);
+            }
+            if granted.start_ns.is_some() || granted.end_ns.is_some() {
+                return Some(granted);
+            }
         }
-        Some(granted)
+        None
     }
 
     /// Grants the asks of one operation up to `until_ns`, the first in any case.
@@ -167,9 +185,8 @@ impl Channel {
                 let copies = alone(asking, shape, until_ns);
                 if copies > 0 {
                     let last_ns = add_ns(asking.ask_ns, mul_ns(shape.total_ns, copies - 1));
-                    granted.ask_ns = add_ns(last_ns, shape.last_ask_ns);
                     let held_ns = shape.steps[shape.len as usize - 1].bus_ns;
-                    self.bus_ns = add_ns(granted.ask_ns, held_ns);
+                    self.bus_ns = add_ns(add_ns(last_ns, shape.last_ask_ns), held_ns);
                     asking.left -= copies as u32;
                     asking.ask_ns = add_ns(last_ns, shape.total_ns);
                     if asking.ask_ns > until_ns {
@@ -178,7 +195,6 @@ impl Channel {
                 }
             }
             let step = shape.steps[asking.step as usize];
-            granted.ask_ns = asking.ask_ns;
             self.bus_ns = add_ns(asking.ask_ns.max(self.bus_ns), step.bus_ns);
             let next_ns = add_ns(self.bus_ns, step.cell_ns);
             asking.step += 1;
@@ -207,6 +223,13 @@ impl Channel {
             .for_each(|lane| lane.ask_ns = NEVER_NS);
         self.heap.clear();
     }
+}
+
+/// Whether an ask, as (time, number), comes before another.
+#[inline]
+fn comes_before(a: (u64, u64), b: (u64, u64)) -> bool {
+    // The times alone decide, nearly always.
+    a.0 < b.0 || (a.0 == b.0 && a.1 < b.1)
 }
 
 /// Copies of a run, but not its last one, all asks of which come up to `until_ns`: nobody is in their way, so they

@@ -55,6 +55,8 @@ pub struct Events {
     channels: Vec<Channel>,
     /// The least ask of each channel.
     asks_ns: Vec<u64>,
+    /// By channel: no operation on it ends before that time.
+    no_end_ns: Vec<u64>,
     /// Operations that were issued after one whose end was not known, and are not released.
     coupled: u32,
     /// Joined ends, from place `leaves_base` on.
@@ -228,6 +230,7 @@ impl Clock for Events {
                 .collect(),
             channels: (0..channels).map(|c| Channel::new(lanes_of(c))).collect(),
             asks_ns: vec![NEVER_NS; channels as usize],
+            no_end_ns: vec![NEVER_NS; channels as usize],
             coupled: 0,
             leaves: VecDeque::new(),
             leaves_base: 0,
@@ -337,15 +340,16 @@ impl Clock for Events {
 
     fn next_completion(&mut self) -> Option<Completion> {
         loop {
-            let (channel, ask_ns, others_ns) = self.least_ask();
-            let ready_ns = self.requests.first_ready().map(|(end_ns, _)| end_ns);
-            match ready_ns {
-                Some(end_ns) if end_ns <= ask_ns => return self.requests.hand_out(),
-                None if ask_ns == NEVER_NS => return None,
-                _ => {
-                    let until_ns = ready_ns.map_or(TIME_MAX_NS, |end_ns| end_ns - 1);
-                    self.grant_ahead(channel, others_ns.min(until_ns));
+            let (_, ask_ns, _) = self.least_ask();
+            match self.requests.first_ready() {
+                Some((end_ns, _)) if end_ns <= ask_ns => return self.requests.hand_out(),
+                // All others are later, whatever is granted before.
+                Some((end_ns, false)) if end_ns < self.no_end_ns() => {
+                    return self.requests.hand_out();
                 }
+                Some((end_ns, _)) => self.grant_ahead(end_ns - 1),
+                None if ask_ns == NEVER_NS => return None,
+                None => self.grant_ahead(TIME_MAX_NS),
             }
         }
     }
@@ -353,11 +357,11 @@ impl Clock for Events {
     fn idle_since(&mut self, until_ns: u64) -> Option<u64> {
         // While a completion is unknown, it lies behind the least ask.
         while self.requests.incomplete > 0 {
-            let (channel, ask_ns, others_ns) = self.least_ask();
+            let (_, ask_ns, _) = self.least_ask();
             if ask_ns >= until_ns {
                 return None;
             }
-            self.grant_ahead(channel, others_ns.min(until_ns - 1));
+            self.grant_ahead(until_ns - 1);
         }
         self.requests
             .latest_ns
@@ -403,6 +407,7 @@ impl Clock for Events {
         self.devices.iter_mut().for_each(Device::clear);
         self.channels.iter_mut().for_each(Channel::clear);
         self.asks_ns.fill(NEVER_NS);
+        self.no_end_ns.fill(NEVER_NS);
         self.coupled = 0;
         self.leaves_base = self.leaves_end();
         self.leaves.clear();

@@ -28,6 +28,8 @@ pub(super) struct Shape {
     pub(super) bus_ns: u64,
     /// From the first ask to the last one, if it never waits.
     pub(super) last_ask_ns: u64,
+    /// From each ask to the end, if it never waits.
+    pub(super) rest_ns: [u64; STEPS_MAX],
 }
 
 impl Shape {
@@ -44,6 +46,11 @@ impl Shape {
             ] {
                 shape.push(bus_ns, cell_ns);
             }
+        }
+        let mut rest_ns = 0;
+        for (step, rest) in shape.steps.iter().zip(&mut shape.rest_ns).rev() {
+            rest_ns = add_ns(rest_ns, add_ns(step.bus_ns, step.cell_ns));
+            *rest = rest_ns;
         }
         let asks = shape.len.saturating_sub(1) as usize;
         shape.last_ask_ns = shape.steps[..asks].iter().fold(0, |sum, step| {

@@ -74,9 +74,11 @@ impl Events {
             self.start(device, release_ns);
         }
         let ask_ns = add_ns(release_ns, before_ns);
-        self.channels[channel as usize].ask(lane, number, (index, copies), ask_ns, !on_bus);
-        let least_ns = &mut self.asks_ns[channel as usize];
-        *least_ns = (*least_ns).min(ask_ns);
+        let on = &mut self.channels[channel as usize];
+        on.ask(lane, number, (index, copies), ask_ns, !on_bus);
+        let (ask_ns, no_end_ns) = on.outlook(&self.shapes);
+        self.asks_ns[channel as usize] = ask_ns;
+        self.no_end_ns[channel as usize] = no_end_ns;
     }
 
     /// Puts a waiter into the list of an operation; returns what came first.
@@ -168,11 +170,20 @@ impl Events {
         }
     }
 
-    /// Grants asks of a channel up to `until_ns` before others know that time has come so far: nothing may be
-    /// issued before them.
-    pub(super) fn grant_ahead(&mut self, channel: u32, until_ns: u64) {
-        let ask_ns = self.grant(channel, until_ns);
-        self.floor_ns = self.floor_ns.max(ask_ns);
+    /// Grants the least ask, and others that come before any completion that is not known, all of them up to
+    /// `until_ns`, which is at least the least ask.
+    pub(super) fn grant_ahead(&mut self, until_ns: u64) {
+        // No request completes before one of its operations ends.
+        let (_, ask_ns, _) = self.least_ask();
+        let until_ns = until_ns.min(ask_ns.max(self.no_end_ns() - 1));
+        self.grant_all(until_ns);
+        self.floor_ns = self.floor_ns.max(until_ns);
+    }
+
+    /// A time before which no operation ends whose end is not known: those that wait for others end after them.
+    #[inline]
+    pub(super) fn no_end_ns(&self) -> u64 {
+        self.no_end_ns.iter().copied().min().unwrap_or(NEVER_NS)
     }
 
     /// The channel with the least ask, that ask, and the least one of the other channels.
@@ -190,14 +201,15 @@ impl Events {
         (channel, least_ns, others_ns)
     }
 
-    /// Grants asks of the operation of a channel that comes first, up to `until_ns`, and what follows from its
-    /// end. Returns the last ask granted.
-    fn grant(&mut self, channel: u32, until_ns: u64) -> u64 {
+    /// Grants asks of a channel up to `until_ns` until an operation starts or ends, and what follows from its end.
+    fn grant(&mut self, channel: u32, until_ns: u64) {
         let on = &mut self.channels[channel as usize];
         let granted = on.grant(&self.shapes, until_ns);
-        self.asks_ns[channel as usize] = on.least_ns();
+        let (ask_ns, no_end_ns) = on.outlook(&self.shapes);
+        self.asks_ns[channel as usize] = ask_ns;
+        self.no_end_ns[channel as usize] = no_end_ns;
         let Some(granted) = granted else {
-            return 0;
+            return;
         };
         let device = granted.lane * self.channel_busy_ns.len() as u32 + channel;
         if let Some(start_ns) = granted.start_ns {
@@ -207,6 +219,5 @@ impl Events {
             self.end(device, end_ns);
             self.run_woken();
         }
-        granted.ask_ns
     }
 }
