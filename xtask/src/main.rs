@@ -1,6 +1,7 @@
 //! The project's own chores: `cargo xtask test` passes the tests, whatever that needs.
 
 mod fuzz;
+mod instructions;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -13,6 +14,9 @@ cargo xtask <chore>
            says what it skipped and why
   torture  power cuts at random: --minutes N [--scheme S] [--seed N], or --replay 'LINE'
   fuzz     libFuzzer on everything that reads bytes: [--minutes N] [--target T]
+  instructions
+           counts the instructions that a host write costs and holds them against xtask/instructions.json;
+           part of test
   help     this text
 ";
 
@@ -22,6 +26,11 @@ fn main() -> ExitCode {
         "test" => test(),
         "torture" => torture(),
         "fuzz" => fuzz_chore(),
+        "instructions" => {
+            let mut steps = Steps::new();
+            steps.step("instructions", instructions::check);
+            steps.report()
+        }
         "help" | "--help" | "-h" => {
             print!("{HELP}");
             ExitCode::SUCCESS
@@ -97,6 +106,13 @@ struct Steps {
 }
 
 impl Steps {
+    fn new() -> Self {
+        Self {
+            root: root(),
+            done: Vec::new(),
+        }
+    }
+
     fn step(&mut self, name: &str, work: impl FnOnce(&Path) -> Outcome) {
         println!("\n== {name}");
         let start = Instant::now();
@@ -138,10 +154,7 @@ impl Steps {
 }
 
 fn test() -> ExitCode {
-    let mut steps = Steps {
-        root: root(),
-        done: Vec::new(),
-    };
+    let mut steps = Steps::new();
     steps.step("format", |root| {
         with_component(root, "fmt", "rustfmt", &["fmt", "--all", "--check"])
     });
@@ -166,6 +179,7 @@ fn test() -> ExitCode {
     steps.step("fuzz, a minute a target", |_| {
         fuzz::fuzz(&fuzz::TARGETS, 60)
     });
+    steps.step("instructions", instructions::check);
     steps.step("conformance vectors", conformance);
     steps.step("main command", main_command);
     steps.report()

@@ -10,12 +10,12 @@ use floatgate::bare::{Bare, PAGES_PER_BLOCK};
 use floatgate_core::ftl::{fast::Fast, page::Page};
 use floatgate_core::options::Value;
 use floatgate_core::rng::SplitMix64;
-use floatgate_core::{Ftl, Lpn, Start, Striped};
+use floatgate_core::{Ftl, Start, Striped};
 use floatgate_sim::clock::{Clock, Closed, Events};
 use floatgate_sim::config::{Arrivals, Device, Host, RunConfig};
-use floatgate_sim::host::Kind;
 use floatgate_sim::part::part;
 use floatgate_sim::session::Session;
+use floatgate_trace::{Op, Request};
 
 fn config(
     blocks: u32,
@@ -102,21 +102,28 @@ impl<S: Ftl, C: Clock> Subject for SessionSubject<S, C> {
     fn writes(&mut self, n: u64) -> u64 {
         let pages = u64::from(self.session.geometry().logical_pages);
         let before = self.session.flash.ledger.counters;
-        // Requests are known a little ahead here, so their map entries are asked for ahead. (A run over a trace does
-        // not do so yet.)
+        // Requests are known a little ahead, as in a run over a trace.
         const AHEAD: usize = 16;
-        let mut ring = [Lpn(0); AHEAD];
+        let mut ring = [None; AHEAD];
         for i in 0..n as usize + AHEAD {
-            let lpn = ring[i % AHEAD];
+            let place = &mut ring[i % AHEAD];
+            let request = place.take();
             if i < n as usize {
-                let next = Lpn(self.rng.below(pages) as u32);
-                self.session.prefetch(next);
-                ring[i % AHEAD] = next;
-            }
-            if i >= AHEAD {
                 // A little apart, so that the queue of an open loop does not grow without end.
                 self.at_ns += 10_000_000;
-                self.session.page_request(Kind::Write, lpn, 1, self.at_ns);
+                let next = Request {
+                    arrival_ns: self.at_ns,
+                    op: Op::Write,
+                    volume: 0,
+                    offset: self.rng.below(pages) * 4096,
+                    bytes: 4096,
+                };
+                self.session.prefetch(&next);
+                *place = Some(next);
+            }
+            if let Some(request) = request {
+                let played = self.session.request(&request);
+                played.expect("the device has the page");
             }
         }
         let c = self.session.flash.ledger.counters;

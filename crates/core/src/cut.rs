@@ -142,14 +142,6 @@ impl Flash for CutFlash {
         self.ram.erase_count(pbn)
     }
 
-    fn page_bytes(&self) -> u32 {
-        self.ram.page_bytes()
-    }
-
-    fn next_sequence(&self) -> u64 {
-        self.ram.next_sequence()
-    }
-
     fn host_read(&mut self, slot: Slot, from: Ppn, after: ()) -> Result<(), PowerCut> {
         self.alive()?;
         sure(self.ram.host_read(slot, from, after))

@@ -77,11 +77,11 @@ impl<S: Ftl, C: Clock> Device<S, C> {
 impl<S: Ftl, C: Clock> Driven for Device<S, C> {
     fn play(&mut self, asks: &[Ask]) {
         for ask in asks.iter().take(AHEAD) {
-            self.session.prefetch(ask.first);
+            self.session.prefetch_page(ask.first);
         }
         for (i, ask) in asks.iter().enumerate() {
             if let Some(later) = asks.get(i + AHEAD) {
-                self.session.prefetch(later.first);
+                self.session.prefetch_page(later.first);
             }
             self.at_ns += GAP_NS;
             self.session

@@ -103,7 +103,9 @@ impl<C: Clock> SimFlash<C> {
     /// Ends the host request; its completion, if the clock knows it already and `at_once` is wanted.
     #[inline]
     pub fn end_request(&mut self, at_once: bool) -> Option<Completion> {
-        self.old_content = [None; 2];
+        if self.old_content[0].is_some() {
+            self.old_content = [None; 2];
+        }
         if at_once {
             return self.clock.end_request_known();
         }

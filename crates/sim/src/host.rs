@@ -56,7 +56,8 @@ pub struct PageRequest {
 impl PageRequest {
     /// Makes it a request for whole pages.
     #[inline]
-    pub fn whole(&mut self, first: Lpn, pages: u32) {
+    pub fn whole(&mut self, kind: Kind, first: Lpn, pages: u32) {
+        self.kind = Some(kind);
         self.parts.clear();
         self.parts.push(Part {
             first,
@@ -83,10 +84,33 @@ pub enum BeyondEnd {
     TooLong,
 }
 
+/// The bytes of a page; nearly always a power of two, and then nobody divides.
+#[derive(Clone, Copy, Debug)]
+struct PageBytes {
+    bytes: u64,
+    shift: Option<u32>,
+}
+
+impl PageBytes {
+    fn new(bytes: u64) -> Self {
+        let shift = bytes.is_power_of_two().then(|| bytes.trailing_zeros());
+        Self { bytes, shift }
+    }
+
+    /// The page of a byte, and the place inside it.
+    #[inline]
+    fn split(self, byte: u64) -> (u64, u64) {
+        match self.shift {
+            Some(shift) => (byte >> shift, byte & (self.bytes - 1)),
+            None => (byte / self.bytes, byte % self.bytes),
+        }
+    }
+}
+
 /// Turns requests into pages for one device.
 #[derive(Debug)]
 pub struct PageMapper {
-    page_bytes: u64,
+    page_bytes: PageBytes,
     sub_page_bytes: u64,
     sectors: u32,
     device: Device,
@@ -103,7 +127,7 @@ impl PageMapper {
     /// A mapper for a device under a host's policies.
     pub fn new(device: &Device, host: &Host) -> Self {
         Self {
-            page_bytes: device.part.page_bytes.into(),
+            page_bytes: PageBytes::new(device.part.page_bytes.into()),
             sub_page_bytes: (device.part.page_bytes / device.part.sectors).into(),
             sectors: device.part.sectors,
             logical_pages: device.logical_pages,
@@ -126,6 +150,43 @@ impl PageMapper {
         self.region_pages
     }
 
+    /// The first page of a request, as far as that is known without giving a region its place.
+    #[inline]
+    pub fn first_page(&self, request: &Request) -> Option<Lpn> {
+        let (page, _) = self.page_bytes.split(request.offset);
+        let page = match self.beyond {
+            Beyond::Error => page,
+            Beyond::Wrap | Beyond::Compact => self.elsewhere(request.volume, page)?,
+        };
+        (page < self.logical_pages).then_some(Lpn(page as u32))
+    }
+
+    /// Where a page lies that may be past the end.
+    fn elsewhere(&self, volume: u32, page: u64) -> Option<u64> {
+        if self.beyond == Beyond::Wrap {
+            return Some(page % self.logical_pages);
+        }
+        let key = (volume, page / self.region_pages);
+        let region = u64::from(*self.regions.get(&key)?);
+        Some(region * self.region_pages + page % self.region_pages)
+    }
+
+    /// Kind, first page and number of pages of a read or write of whole pages that the device has: what most
+    /// requests are, and the short way to the same as [`PageMapper::map`].
+    #[inline]
+    pub fn whole_pages(&self, request: &Request) -> Option<(Kind, Lpn, u32)> {
+        let kind = match request.op {
+            Op::Read => Kind::Read,
+            Op::Write => Kind::Write,
+            _ => return None,
+        };
+        let (first, head) = self.page_bytes.split(request.offset);
+        let (pages, tail) = self.page_bytes.split(request.bytes);
+        let end = first.checked_add(pages)?;
+        let whole = (head | tail) == 0 && pages > 0 && end <= self.logical_pages;
+        (whole && self.beyond == Beyond::Error).then_some((kind, Lpn(first as u32), pages as u32))
+    }
+
     /// The pages of a request, into `out` (reused from request to request).
     ///
     /// # Errors
@@ -133,6 +194,7 @@ impl PageMapper {
     pub fn map(&mut self, request: &Request, out: &mut PageRequest) -> Result<(), BeyondEnd> {
         out.parts.clear();
         out.partial = Partial::default();
+        out.data_ns = [0; 2];
         (out.first_partial, out.last_partial, out.pages) = (false, false, 0);
         let kind = match request.op {
             Op::Read => Kind::Read,
@@ -145,10 +207,13 @@ impl PageMapper {
             }
         };
         let (start, end) = (request.offset, request.offset.saturating_add(request.bytes));
+        let (start_page, head) = self.page_bytes.split(start);
+        let (end_page, tail) = self.page_bytes.split(end);
+        let (head, tail) = (head != 0, tail != 0);
         let (first, last) = if kind == Kind::Trim {
-            (start.div_ceil(self.page_bytes), end / self.page_bytes)
+            (start_page + u64::from(head), end_page)
         } else {
-            (start / self.page_bytes, end.div_ceil(self.page_bytes))
+            (start_page, end_page + u64::from(tail))
         };
         if first >= last {
             out.kind = Some(if kind == Kind::Trim {
@@ -163,9 +228,8 @@ impl PageMapper {
             return Err(BeyondEnd::TooLong);
         }
         match kind {
-            Kind::Read => self.short_transfers(start, end, first, last, out),
+            Kind::Read if head || tail => self.short_transfers(start, end, first, last, out),
             Kind::Write => {
-                let (head, tail) = (start % self.page_bytes != 0, end % self.page_bytes != 0);
                 out.first_partial = head || (last - first == 1 && tail);
                 out.last_partial = tail && last - first > 1;
             }
@@ -179,8 +243,8 @@ impl PageMapper {
         let sub = |byte: u64| byte / self.sub_page_bytes;
         let sub_up = |byte: u64| byte.div_ceil(self.sub_page_bytes);
         let whole = u64::from(self.sectors);
-        let head = start - first * self.page_bytes;
-        let tail = end - (last - 1) * self.page_bytes;
+        let head = start - first * self.page_bytes.bytes;
+        let tail = end - (last - 1) * self.page_bytes.bytes;
         let (first_sectors, last_sectors) = if last - first == 1 {
             (sub_up(tail) - sub(head), whole)
         } else {
@@ -294,5 +358,67 @@ impl PageMapper {
         };
         self.last_region = Some((key, number));
         Ok(Some(number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::part::part;
+    use floatgate_core::rng::SplitMix64;
+
+    /// The short way gives what the long way gives, or nothing, and both ways agree with what is asked for ahead.
+    #[test]
+    fn whole_pages_are_mapped_as_by_the_long_way() {
+        let mut rng = SplitMix64::new(11);
+        let mut short_ways = 0;
+        for page_bytes in [4096, 18_432] {
+            let mut part = part("mt29f16g08").expect("a preset").clone();
+            part.page_bytes = page_bytes;
+            let device = Device::one_die_a_channel(part, 2, 32, 64);
+            for beyond in [Beyond::Error, Beyond::Wrap, Beyond::Compact] {
+                let host = Host {
+                    beyond,
+                    ..Host::default()
+                };
+                let mut mapper = PageMapper::new(&device, &host);
+                for _ in 0..3_000 {
+                    let sectors = u64::from(page_bytes) / 512;
+                    let unit = if rng.below(2) == 0 {
+                        512
+                    } else {
+                        page_bytes.into()
+                    };
+                    let request = Request {
+                        arrival_ns: 0,
+                        op: [Op::Read, Op::Write, Op::Trim, Op::Flush][rng.below(4) as usize],
+                        volume: 0,
+                        offset: rng.below(70 * sectors * 512 / unit) * unit,
+                        bytes: rng.below(6) * unit,
+                    };
+                    let short = mapper.whole_pages(&request);
+                    let mut long = PageRequest::default();
+                    let mapped = mapper.map(&request, &mut long);
+                    if let Some((kind, first, pages)) = short {
+                        short_ways += 1;
+                        let part = Part {
+                            first,
+                            pages,
+                            first_slot: 0,
+                        };
+                        assert_eq!((mapped, long.kind), (Ok(()), Some(kind)));
+                        assert_eq!((&long.parts[..], long.pages), (&[part][..], pages));
+                        assert!(!long.first_partial && !long.last_partial);
+                        assert_eq!((long.partial.first_bytes, long.partial.last_bytes), (0, 0));
+                    }
+                    if let (Ok(()), Some(part)) = (mapped, long.parts.first())
+                        && request.op != Op::Trim
+                    {
+                        assert_eq!(mapper.first_page(&request), Some(part.first));
+                    }
+                }
+            }
+        }
+        assert!(short_ways > 500);
     }
 }

@@ -25,6 +25,7 @@ pub mod driven;
 pub mod energy;
 pub mod flash;
 pub mod host;
+mod live;
 pub mod metrics;
 pub mod part;
 pub mod requests;

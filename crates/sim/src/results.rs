@@ -203,8 +203,8 @@ fn time_json<S: Ftl, C: Clock>(session: &Session<S, C>) -> Value {
         "throughput_mb_s": ratio((m.read_bytes + m.write_bytes) as f64 / 1e6, seconds),
         "pages_written_per_second": ratio(session.host.page_writes as f64, seconds),
         "elapsed_per_written_page_us": ratio(m.write_busy_ns as f64 / 1000.0, session.host.page_writes as f64),
-        "die_utilisation": utilisation(session.flash.clock.die_busy_ns()),
-        "channel_utilisation": utilisation(session.flash.clock.channel_busy_ns()),
+        "die_utilisation": utilisation(&session.flash.clock.die_busy_ns()),
+        "channel_utilisation": utilisation(&session.flash.clock.channel_busy_ns()),
         "channel_share_difference_percent": channel_shares(session),
     })
 }

@@ -1,5 +1,7 @@
 //! A whole run: device, ageing, trace, record; the scheme by its name.
 
+use std::collections::VecDeque;
+
 use floatgate_core::ftl::{Maker, SchemeInfo, each};
 use floatgate_core::parts::wear::WearLeveling;
 use floatgate_core::{Ftl, Refusal};
@@ -68,8 +70,11 @@ pub trait Source {
     /// If the trace cannot be opened again.
     fn rewind(&mut self) -> Result<(), TraceError>;
 
-    /// Where the request given last stands, for messages.
-    fn position(&self) -> String;
+    /// Number of the place of the request given last: a line, or a running number.
+    fn place(&self) -> u64;
+
+    /// A place in words, for messages.
+    fn position(&self, place: u64) -> String;
 }
 
 /// A trace that is in memory already.
@@ -98,8 +103,12 @@ impl Source for Decoded<'_> {
         Ok(())
     }
 
-    fn position(&self) -> String {
-        format!("request {}", self.at)
+    fn place(&self) -> u64 {
+        self.at as u64
+    }
+
+    fn position(&self, place: u64) -> String {
+        format!("request {place}")
     }
 }
 
@@ -135,8 +144,12 @@ impl<O: FnMut() -> Result<Reader, TraceError>> Source for Streamed<O> {
         Ok(())
     }
 
-    fn position(&self) -> String {
-        format!("{}, line {}", self.reader.path(), self.reader.line())
+    fn place(&self) -> u64 {
+        self.reader.line()
+    }
+
+    fn position(&self, place: u64) -> String {
+        format!("{}, line {place}", self.reader.path())
     }
 }
 
@@ -337,12 +350,48 @@ fn run_on<S: Ftl, C: Clock>(mut job: Job<'_>) -> Result<Value, RunError> {
     Ok(record(&session, &aged))
 }
 
+/// Requests read before they are played, so that their table entries are at hand by then: about as many as
+/// a processor has memory accesses under way.
+const READ_AHEAD: usize = 16;
+
+/// The next requests of a source, each with its place.
+#[derive(Default)]
+struct Ahead {
+    requests: VecDeque<(Request, u64)>,
+    /// The source has no more, or could not go on: that comes after the requests before it.
+    ended: Option<Result<(), TraceError>>,
+}
+
+impl Ahead {
+    /// The next request; asks for what later ones need.
+    #[inline]
+    fn next<S: Ftl, C: Clock>(
+        &mut self,
+        session: &Session<S, C>,
+        source: &mut dyn Source,
+    ) -> Option<(Request, u64)> {
+        while self.ended.is_none() && self.requests.len() < READ_AHEAD {
+            match source.next() {
+                Ok(Some(request)) => {
+                    session.prefetch(&request);
+                    self.requests.push_back((request, source.place()));
+                }
+                Ok(None) => self.ended = Some(Ok(())),
+                Err(error) => self.ended = Some(Err(error)),
+            }
+        }
+        self.requests.pop_front()
+    }
+}
+
 fn play<S: Ftl, C: Clock>(session: &mut Session<S, C>, job: &mut Job<'_>) -> Result<(), RunError> {
     let mut played = 0;
-    while let Some(request) = job.source.next()? {
+    let mut ahead = Ahead::default();
+    while let Some((request, place)) = ahead.next(session, job.source) {
         if let Err(beyond) = session.request(&request) {
+            let position = job.source.position(place);
             return Err(RunError::Beyond(beyond_text(
-                session, job, &request, beyond,
+                session, job, &request, &position, beyond,
             )?));
         }
         played += 1;
@@ -352,6 +401,7 @@ fn play<S: Ftl, C: Clock>(session: &mut Session<S, C>, job: &mut Job<'_>) -> Res
             hand_over(session, job, PLAYED_EACH as usize)?;
         }
     }
+    ahead.ended.unwrap_or(Ok(()))?;
     (job.progress)(Progress::Played(played));
     Ok(())
 }
@@ -377,9 +427,9 @@ fn beyond_text<S: Ftl, C: Clock>(
     session: &mut Session<S, C>,
     job: &mut Job<'_>,
     request: &Request,
+    position: &str,
     beyond: BeyondEnd,
 ) -> Result<String, RunError> {
-    let position = job.source.position();
     let pages = session.geometry().logical_pages;
     let page_bytes = u64::from(session.config().device.part.page_bytes);
     match beyond {
@@ -443,4 +493,54 @@ fn memory_bytes_of<S: Ftl>(config: &RunConfig) -> Result<u64, Refusal> {
         _ => Levelling::ram_bytes(&geometry),
     };
     Ok(S::ram_bytes(&geometry, &options) + fixed + wear)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Device, Host};
+    use crate::part::part;
+    use floatgate_core::Start;
+    use floatgate_trace::{OpenOptions, open_reader};
+
+    /// Plays a trace of page requests on a device of 64 logical pages of 4096 bytes, 8 a block.
+    fn play_text(text: &'static str) -> Result<Value, RunError> {
+        let mut part = part("mt29f16g08").expect("a preset").clone();
+        part.pages_per_block = 8;
+        let config = RunConfig {
+            device: Device::one_die_a_channel(part, 1, 16, 64),
+            start: Start::Full,
+            ageing: Vec::new(),
+            host: Host::default(),
+            scheme: "page".into(),
+            options: Vec::new(),
+        };
+        let mut source = Streamed::new(|| {
+            let options = OpenOptions {
+                page_bytes: 4096,
+                ..OpenOptions::default()
+            };
+            open_reader("trace", Box::new(text.as_bytes()), &options)
+        })?;
+        let all = schemes();
+        let page = find(&all, "page")?;
+        page.run(&config, &mut source, &mut |_| {})
+    }
+
+    /// Requests are read ahead of their play; errors name the request that is at fault all the same, and the
+    /// first one at that.
+    #[test]
+    fn errors_name_the_request_that_failed_though_later_ones_were_read() {
+        let beyond = play_text("W 0 1\nW 64 1\nW 1 1\nW 2 1\nnonsense\n").unwrap_err();
+        assert!(
+            beyond
+                .to_string()
+                .starts_with("trace, line 2: bytes 262144"),
+            "{beyond}"
+        );
+        let unread = play_text("W 0 1\nW 63 1\nW 1 1\nnonsense\nW 64 1\n").unwrap_err();
+        assert!(matches!(unread, RunError::Trace(_)));
+        assert!(unread.to_string().contains('4'), "{unread}");
+        assert!(play_text("W 0 1\nW 63 1\n").is_ok());
+    }
 }

@@ -12,6 +12,7 @@ use crate::clock::{Clock, Completion};
 use crate::config::{Arrivals, PartialWrite, RunConfig};
 use crate::flash::SimFlash;
 use crate::host::{BeyondEnd, Kind, PageMapper, PageRequest, Part};
+use crate::live::LivePages;
 use crate::metrics::{Measured, Metrics, Sample};
 use crate::requests::{Recorder, RequestRow};
 use crate::wear::Levelling;
@@ -41,7 +42,16 @@ struct Flight {
 }
 
 impl Flight {
-    fn add(&mut self, request: InFlight) {
+    fn is_empty(&self) -> bool {
+        self.requests.is_empty()
+    }
+
+    fn add(&mut self, number: u64, request: InFlight) {
+        if self.is_empty() {
+            // Requests that never were in flight lie between.
+            self.first = number;
+            self.written_below = number;
+        }
         self.requests.push_back(request);
         self.open += 1;
     }
@@ -137,10 +147,10 @@ pub struct Session<S: Ftl, C: Clock> {
     completions: Vec<Completion>,
     /// Whether arrival times count as they are.
     real_time: bool,
-    /// Whether completions are known at issue and taken then.
+    /// Whether nothing waits for a place in a queue, so that completions are taken as soon as they are known.
     at_once: bool,
-    /// Logical pages that have content, one bit each: a partial write of any other needs no read.
-    live: Vec<u64>,
+    /// Logical pages that have content: a partial write of any other needs no read.
+    live: LivePages,
     /// Makes a row of each request, if that is asked for.
     recorder: Option<Box<Recorder>>,
 }
@@ -159,7 +169,6 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         flash.wear = Levelling::new(&geometry, device.wear_leveling, device.wear_gap).map(Box::new);
         let ftl = S::format(&Space::whole(&geometry), &options, config.start, &mut flash)?;
         let full = config.start == floatgate_core::Start::Full;
-        let words = (geometry.logical_pages as usize).div_ceil(64);
         Ok(Self {
             ftl,
             flash,
@@ -175,8 +184,8 @@ impl<S: Ftl, C: Clock> Session<S, C> {
             next_sample: 0,
             completions: Vec::new(),
             real_time: config.host.speed == 1.0,
-            at_once: C::EXACT_AT_ISSUE && config.host.queue_depth == 0,
-            live: vec![if full { u64::MAX } else { 0 }; words],
+            at_once: config.host.queue_depth == 0,
+            live: LivePages::new(geometry.logical_pages, full),
             recorder: None,
         })
     }
@@ -214,7 +223,12 @@ impl<S: Ftl, C: Clock> Session<S, C> {
     /// If the device does not have its addresses.
     pub fn request(&mut self, request: &Request) -> Result<(), BeyondEnd> {
         let mut pages = self.pages.take().unwrap_or_default();
-        let mapped = self.mapper.map(request, &mut pages);
+        let mapped = if let Some((kind, first, n)) = self.mapper.whole_pages(request) {
+            pages.whole(kind, first, n);
+            Ok(())
+        } else {
+            self.mapper.map(request, &mut pages)
+        };
         if mapped.is_ok() {
             let kind = pages.kind.expect("a mapped request has a kind");
             match kind {
@@ -228,9 +242,17 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         mapped
     }
 
-    /// A request will come soon: its table entries are fetched ahead of time.
+    /// A request will come soon: the table entries of its first page are fetched ahead of time.
     #[inline]
-    pub fn prefetch(&self, lpn: floatgate_core::Lpn) {
+    pub fn prefetch(&self, request: &Request) {
+        if let Some(lpn) = self.mapper.first_page(request) {
+            self.prefetch_page(lpn);
+        }
+    }
+
+    /// The same for a page.
+    #[inline]
+    pub fn prefetch_page(&self, lpn: floatgate_core::Lpn) {
         self.ftl.prefetch(lpn);
     }
 
@@ -243,7 +265,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         arrival_ns: u64,
     ) {
         let mut request = self.pages.take().unwrap_or_default();
-        request.whole(first, pages);
+        request.whole(kind, first, pages);
         let bytes = u64::from(pages) * u64::from(self.config.device.part.page_bytes);
         match kind {
             Kind::Read => self.metrics.read_bytes += bytes,
@@ -279,71 +301,62 @@ impl<S: Ftl, C: Clock> Session<S, C> {
             issue_ns,
             end_ns: None,
         };
-        if self.at_once {
-            self.play_at_once(flying, number, arrival_ns, pages);
-            return;
-        }
-        self.flight.add(flying);
         self.last_issue_ns = issue_ns;
-        match kind {
-            Kind::Flush => self.take_settled(),
-            Kind::EmptyTrim => {
-                self.complete(Completion {
-                    end_ns: issue_ns,
-                    request: number,
-                    first_start_ns: issue_ns,
-                });
-            }
-            _ => {
-                self.hand_over(kind, number, arrival_ns, issue_ns, pages);
-            }
+        // A request that is complete, as far as the clock is concerned, before the next one comes never gets into
+        // flight.
+        let alone = self.at_once && self.flight.is_empty();
+        if !alone {
+            self.flight.add(number, flying);
         }
-        if self.config.host.queue_depth == 0 {
-            self.take_completions();
+        let done = match kind {
+            Kind::Flush => {
+                self.flush(flying, number, alone);
+                None
+            }
+            Kind::EmptyTrim => Some(Completion {
+                end_ns: issue_ns,
+                request: number,
+                first_start_ns: issue_ns,
+            }),
+            kind => {
+                let done = self.hand_over(kind, number, arrival_ns, issue_ns, pages);
+                if alone && done.is_none() {
+                    self.flight.add(number, flying);
+                }
+                done
+            }
+        };
+        if !alone {
+            self.settle_others(done);
+        } else if let Some(done) = done {
+            if matches!(kind, Kind::Write | Kind::Trim) {
+                self.flight.written_ns = self.flight.written_ns.max(done.end_ns);
+            }
+            self.measure(flying, done);
         }
         if self.next >= self.next_sample {
             self.sample();
         }
     }
 
-    /// The short way where every completion is known at issue and no queue has to be kept: nothing is ever in
-    /// flight.
-    #[inline]
-    fn play_at_once(
-        &mut self,
-        request: InFlight,
-        number: u64,
-        arrival_ns: u64,
-        pages: &PageRequest,
-    ) {
-        self.last_issue_ns = request.issue_ns;
-        self.flight.first = self.next;
-        self.flight.written_below = self.next;
-        let issue_ns = request.issue_ns;
-        match request.kind {
-            Kind::Flush => {
-                let end_ns = issue_ns.max(self.flight.written_ns);
-                self.flushed(number, request, end_ns);
-            }
-            Kind::EmptyTrim => {
-                let done = Completion {
-                    end_ns: issue_ns,
-                    request: number,
-                    first_start_ns: issue_ns,
-                };
-                self.measure(request, done);
-            }
-            kind => {
-                if let Some(done) = self.hand_over(kind, number, arrival_ns, issue_ns, pages) {
-                    if kind != Kind::Read {
-                        self.flight.written_ns = self.flight.written_ns.max(done.end_ns);
-                    }
-                    self.measure(request, done);
-                }
-            }
+    /// A flush does not reach the scheme; alone, it finds everything before it done.
+    #[cold]
+    fn flush(&mut self, request: InFlight, number: u64, alone: bool) {
+        if alone {
+            let end_ns = request.issue_ns.max(self.flight.written_ns);
+            self.flushed(number, request, end_ns);
+        } else {
+            self.take_settled();
         }
-        if self.next >= self.next_sample {
-            self.sample();
+    }
+
+    /// Takes what is complete after a request that was not alone.
+    fn settle_others(&mut self, done: Option<Completion>) {
+        if let Some(done) = done {
+            self.complete(done);
+        }
+        if self.at_once {
+            self.take_completions();
         }
     }
 
@@ -372,14 +385,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         self.completions.clear();
         self.flash.clock.drain(&mut self.completions);
         if kind != Kind::Read {
-            self.mark_live(
-                &Part {
-                    first,
-                    pages,
-                    first_slot: 0,
-                },
-                kind == Kind::Write,
-            );
+            self.live.set(first, pages, kind == Kind::Write);
         }
     }
 
@@ -398,6 +404,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         issue_ns
     }
 
+    #[inline]
     fn hand_over(
         &mut self,
         kind: Kind,
@@ -426,28 +433,42 @@ impl<S: Ftl, C: Clock> Session<S, C> {
             }
             _ => self.host.page_trims += count,
         }
-        self.metrics.cuts += pages.parts.len().saturating_sub(1) as u64;
-        for part in &pages.parts {
-            let run = Run {
-                first: part.first,
-                pages: part.pages,
-                request_pages: part.pages,
-                first_slot: part.first_slot,
-                slot_step: 1,
-            };
-            let Ok(()) = match kind {
-                Kind::Read => self.ftl.read(&mut self.flash, &run),
-                Kind::Write => self.ftl.write(&mut self.flash, &run),
-                _ => self.ftl.trim(&mut self.flash, &run),
-            };
-            if kind != Kind::Read {
-                self.mark_live(part, kind == Kind::Write);
+        if let Some((first, others)) = pages.parts.split_first() {
+            self.work(kind, first);
+            if !others.is_empty() {
+                self.work_on_cuts(kind, others);
             }
         }
         if let Some(recorder) = &mut self.recorder {
             recorder.worked(&self.flash.ledger.counters, &self.flash.fine);
         }
         self.flash.end_request(self.at_once)
+    }
+
+    /// Hands one part of a request to the scheme.
+    #[inline(always)]
+    fn work(&mut self, kind: Kind, part: &Part) {
+        let run = Run {
+            first: part.first,
+            pages: part.pages,
+            request_pages: part.pages,
+            first_slot: part.first_slot,
+            slot_step: 1,
+        };
+        let Ok(()) = match kind {
+            Kind::Read => self.ftl.read(&mut self.flash, &run),
+            Kind::Write => self.ftl.write(&mut self.flash, &run),
+            _ => self.ftl.trim(&mut self.flash, &run),
+        };
+        if kind != Kind::Read {
+            self.live.set(part.first, part.pages, kind == Kind::Write);
+        }
+    }
+
+    #[cold]
+    fn work_on_cuts(&mut self, kind: Kind, others: &[Part]) {
+        self.metrics.cuts += others.len() as u64;
+        others.iter().for_each(|part| self.work(kind, part));
     }
 
     /// Old content of the first and the last page where only a part of a live page is written.
@@ -471,7 +492,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         ];
         self.flash.read_old_content(true);
         for (_, lpn, first_slot) in ends.into_iter().filter(|(partial, ..)| *partial) {
-            if self.is_live(lpn) {
+            if self.live.has(lpn) {
                 let lpn = floatgate_core::Lpn(lpn);
                 let run = Run {
                     first: lpn,
@@ -485,20 +506,6 @@ impl<S: Ftl, C: Clock> Session<S, C> {
             }
         }
         self.flash.read_old_content(false);
-    }
-
-    fn is_live(&self, lpn: u32) -> bool {
-        self.live[lpn as usize / 64] >> (lpn % 64) & 1 == 1
-    }
-
-    #[inline]
-    fn mark_live(&mut self, part: &Part, live: bool) {
-        for lpn in part.first.0..part.first.0 + part.pages {
-            // Most pages are what they shall be already: then nothing is stored.
-            if self.is_live(lpn) != live {
-                self.live[lpn as usize / 64] ^= 1 << (lpn % 64);
-            }
-        }
     }
 
     fn take_completions(&mut self) {
@@ -565,6 +572,10 @@ impl<S: Ftl, C: Clock> Session<S, C> {
 
     #[cold]
     fn sample(&mut self) {
+        if self.at_once {
+            self.flash.clock.catch_up();
+            self.take_completions();
+        }
         self.metrics.flush();
         let mut seen = Observation::default();
         self.ftl.observe(&mut seen);
@@ -640,7 +651,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         }
         let live = self.ftl.audit(&self.flash)?;
         let logical = self.geometry().logical_pages;
-        let expected = (0..logical).filter(|&lpn| self.is_live(lpn)).count() as u64;
+        let expected = (0..logical).filter(|&lpn| self.live.has(lpn)).count() as u64;
         if live != expected {
             return Err(format!(
                 "conservation law broken: {live} valid pages, written and not trimmed {expected}"

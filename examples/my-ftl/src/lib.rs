@@ -10,13 +10,16 @@
 //! erased, the block at the tail is collected: its valid pages move to the head, whatever their number.
 //! Written for one die; `Striped` runs one instance a die.
 //!
-//! **Recovery.** By a scan of all OOBs: the newest copy of a page wins.
+//! **Recovery.** By a scan of all OOBs: the newest copy of a page wins. The head is the block with the youngest page. A
+//! block that holds nothing but copies of an unfinished collection is given up, since all their sources stand: so there is
+//! always an erased block after the head, and the collection begins again.
 //!
 //! **Deviations and why.** No hot and cold data: every page is carried round, however cold. Improving on that is
 //! left to the reader.
 
-use floatgate_core::ftl::{Ftl, Refusal, Run, Start};
+use floatgate_core::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
 use floatgate_core::options::NoOptions;
+use floatgate_core::parts::scan::{Depth, Rules, Scan, move_tag};
 use floatgate_core::report::{Observation, SchemeCounters, Table, bits_for};
 use floatgate_core::{Cause, Flash, Geometry, Lpn, Oob, Pbn, Ppn, Role, Slot, Space};
 
@@ -38,6 +41,41 @@ pub struct Ring {
 }
 
 impl Ring {
+    /// A ring of erased blocks.
+    fn empty(space: &Space) -> Result<Self, Refusal> {
+        let logical = space.logical_blocks();
+        space.need_blocks(&[("data blocks", logical), ("reserve", RESERVE)])?;
+        let pages = space.geometry.pages_per_block;
+        Ok(Self {
+            map: vec![Ppn::NONE; space.logical_pages() as usize],
+            page_at: vec![Lpn::NONE; (space.blocks() * pages) as usize],
+            head: 0,
+            erased: space.blocks() - 1,
+            collected: 0,
+            space: space.clone(),
+        })
+    }
+
+    /// Fills the tables from what the flash holds, and finds the head.
+    fn scan<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
+        let mut scan = Scan::read(&self.space, 0, Depth::UpToErased, flash)?;
+        self.map = scan.newest(Rules::Moves).place;
+        let blank = scan.erase_useless(flash)?;
+        for (block, _) in scan.blocks() {
+            for (position, lpn, _) in scan.pages_of(block) {
+                let local = self.local(self.space.geometry.ppn(block, position));
+                self.page_at[local] = lpn;
+            }
+        }
+        let in_use = scan.blocks().filter(|(_, found)| found.valid > 0);
+        if let Some((head, _)) = in_use.max_by_key(|(_, found)| found.last) {
+            self.head = head.0 - self.block(0).0;
+            let after = (1..self.space.blocks()).map(|i| self.block(self.head + i));
+            self.erased = after.take_while(|block| blank.contains(block)).count() as u32;
+        }
+        Ok(())
+    }
+
     fn block(&self, index: u32) -> Pbn {
         self.space.geometry.pbn(
             self.space.first_die,
@@ -86,15 +124,29 @@ impl Ring {
     fn collect_tail<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
         // The tail is the first block after the erased ones.
         let tail = self.block(self.head + self.erased + 1);
-        for page in 0..self.space.geometry.pages_per_block {
-            let from = self.space.geometry.ppn(tail, page);
-            let lpn = self.page_at[self.local(from)];
-            if lpn.is_some() && self.map[lpn.index()] == from {
-                let to = self.next(flash);
-                let oob = Oob::new(self.space.device_lpn(lpn), Role::Data);
-                flash.copy(from, to, oob, Cause::Gc, F::Token::default())?;
-                self.now_at(lpn, to);
-            }
+        let pages = 0..self.space.geometry.pages_per_block;
+        let valid = |ring: &Self, page| {
+            let from = ring.space.geometry.ppn(tail, page);
+            let lpn = ring.page_at[ring.local(from)];
+            (lpn.is_some() && ring.map[lpn.index()] == from).then_some((from, lpn))
+        };
+        let last = pages
+            .clone()
+            .rev()
+            .find(|&page| valid(self, page).is_some());
+        for page in pages {
+            let Some((from, lpn)) = valid(self, page) else {
+                continue;
+            };
+            let to = self.next(flash);
+            // After a power cut the tag tells whether the collection was finished.
+            let oob = Oob {
+                lpn: self.space.device_lpn(lpn),
+                role: Role::Data,
+                tag: move_tag(Some(page) == last, tail),
+            };
+            flash.copy(from, to, oob, Cause::Gc, F::Token::default())?;
+            self.now_at(lpn, to);
         }
         flash.erase(tail, Cause::Gc, F::Token::default())?;
         self.erased += 1;
@@ -125,17 +177,9 @@ impl Ftl for Ring {
         start: Start,
         flash: &mut F,
     ) -> Result<Self, Refusal> {
+        let mut ring = Self::empty(space)?;
         let logical = space.logical_blocks();
-        space.need_blocks(&[("data blocks", logical), ("reserve", RESERVE)])?;
         let pages = space.geometry.pages_per_block;
-        let mut ring = Self {
-            map: vec![Ppn::NONE; space.logical_pages() as usize],
-            page_at: vec![Lpn::NONE; (space.blocks() * pages) as usize],
-            head: 0,
-            erased: space.blocks() - 1,
-            collected: 0,
-            space: space.clone(),
-        };
         if start == Start::Full {
             for index in 0..logical {
                 let block = ring.block(index);
@@ -149,6 +193,17 @@ impl Ftl for Ring {
             ring.head = logical - 1;
             ring.erased = space.blocks() - logical;
         }
+        Ok(ring)
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        _: &NoOptions,
+        _means: Means,
+        flash: &mut F,
+    ) -> Result<Self, NoRecovery<F::Error>> {
+        let mut ring = Self::empty(space)?;
+        ring.scan(flash).map_err(NoRecovery::Flash)?;
         Ok(ring)
     }
 

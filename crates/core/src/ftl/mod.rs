@@ -262,13 +262,7 @@ pub trait Ftl: Sized + Send + 'static {
         options: &Self::Options,
         means: Means,
         flash: &mut F,
-    ) -> Result<Self, NoRecovery<F::Error>> {
-        let _ = (space, options, means, flash);
-        Err(NoRecovery::Refused(Refusal::new(
-            "recover",
-            "INTERIM".into(),
-        )))
-    }
+    ) -> Result<Self, NoRecovery<F::Error>>;
 
     /// What bringing the device back takes, for each of the means the scheme has, the full scan first. The state is
     /// the one that takes most: every block programmed to its end.

@@ -76,7 +76,7 @@ impl Ftl for Page {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
         self.host_pages += u64::from(run.pages);
         for (lpn, slot) in run.iter() {

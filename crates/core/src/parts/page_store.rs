@@ -129,6 +129,35 @@ struct Die {
     valid: u32,
 }
 
+/// Finds valid pages of a block from `first` on, which hold or held the logical pages `held`, until `places` is full:
+/// places and logical pages. Returns the page after the last one. There must be so many.
+fn gather(map: &[Ppn], held: &[Lpn], first: u32, places: &mut [Ppn], lpns: &mut [Lpn]) -> u32 {
+    // The map entries of a block's pages lie anywhere: ask for them ahead of time.
+    let (soon, later) = held.split_at(held.len().min(PREFETCH_PAGES));
+    soon.iter().for_each(|lpn| prefetch(map, lpn.index()));
+    let lpns = &mut lpns[..places.len()];
+    let (mut at, mut found) = (first, 0);
+    // Which pages are valid follows no pattern, so there is no branch on it.
+    let mut take = |lpn: Lpn| {
+        (places[found], lpns[found]) = (Ppn(at), lpn);
+        found += usize::from(map[lpn.index()] == Ppn(at));
+        at += 1;
+        found < places.len()
+    };
+    for (&lpn, ahead) in held.iter().zip(later) {
+        prefetch(map, ahead.index());
+        if !take(lpn) {
+            return at;
+        }
+    }
+    for &lpn in &held[later.len()..] {
+        if !take(lpn) {
+            return at;
+        }
+    }
+    unreachable!("the count of valid pages says that they are there");
+}
+
 /// The page table, the blocks, and the garbage collector.
 #[derive(Debug)]
 pub struct PageStore {
@@ -365,7 +394,7 @@ impl PageStore {
         Ok(Self {
             map: large_table(Ppn::NONE, geometry.logical_pages as usize),
             page_at: large_table(Lpn::NONE, geometry.pages() as usize),
-            run: Vec::with_capacity(geometry.pages_per_block as usize),
+            run: vec![Ppn::NONE; geometry.pages_per_block as usize],
             victims: if map_blocks > 0 {
                 victims.with_second_role()
             } else {
@@ -461,10 +490,12 @@ impl PageStore {
         moves: &mut impl Moves<F>,
     ) -> Result<F::Token, F::Error> {
         let die = self.die_for(lpn);
-        if !self.dies[die as usize].host.has_room() {
+        let mut here = &mut self.dies[die as usize];
+        if !here.host.has_room() {
             self.make_room(flash, die, moves)?;
+            here = &mut self.dies[die as usize];
         }
-        let (to, full) = self.dies[die as usize].host.take();
+        let (to, full) = here.host.take();
         let done = flash.host_program(slot, to, Oob::new(lpn, Role::Data), after)?;
         self.now_at(lpn, to, die, full);
         Ok(done)
@@ -509,10 +540,16 @@ impl PageStore {
         }
     }
 
+    #[inline(always)]
     fn die_for(&mut self, lpn: Lpn) -> u32 {
         if self.options.placement == Placement::Static {
-            return self.geometry.home(lpn).1;
+            self.geometry.home(lpn).1
+        } else {
+            self.die_in_turn(lpn)
         }
+    }
+
+    fn die_in_turn(&mut self, lpn: Lpn) -> u32 {
         // Without the limit an unlucky pattern can move all pages to one die.
         let dies = self.geometry.dies;
         let limit = self.pages_limit();
@@ -620,31 +657,32 @@ impl PageStore {
         }
         let to = point.next;
         let most = left.min(point.end - to) as usize;
-        self.run.clear();
-        let (map, page_at) = (&mut self.map[..], &mut self.page_at[..]);
-        while self.run.len() < most {
-            // The map entries of a block's pages lie anywhere: ask for them ahead of time.
-            if let Some(ahead) = page_at.get(*from as usize + PREFETCH_PAGES) {
-                prefetch(map, ahead.index());
-            }
-            let lpn = page_at[*from as usize];
-            let entry = &mut map[lpn.index()];
-            if *entry == Ppn(*from) {
-                let at = to + self.run.len() as u32;
-                *entry = Ppn(at);
-                page_at[at as usize] = lpn;
-                self.run.push(Ppn(*from));
-            }
-            *from += 1;
+        let end = self.geometry.first_page(victim).0 + self.geometry.pages_per_block;
+        let Ok([source, target]) = self.page_at.get_disjoint_mut([
+            *from as usize..end as usize,
+            to as usize..to as usize + most,
+        ]) else {
+            unreachable!("pages move out of their block");
+        };
+        *from = gather(&self.map, source, *from, &mut self.run[..most], target);
+        for (to, lpn) in (to..).zip(&*target) {
+            self.map[lpn.index()] = Ppn(to);
         }
-        let moved = self.run.len() as u32;
+        let moved = most as u32;
         self.moved += u64::from(moved);
+        let page_at = &self.page_at;
         let oob_of = |i: usize| Oob {
             lpn: page_at[to as usize + i],
             role: Role::Data,
             tag: move_tag(i + 1 == left as usize, victim),
         };
-        flash.copy_run(&self.run, Ppn(to), oob_of, Cause::Gc, F::Token::default())?;
+        flash.copy_run(
+            &self.run[..most],
+            Ppn(to),
+            oob_of,
+            Cause::Gc,
+            F::Token::default(),
+        )?;
         point.next += moved;
         let block = self.geometry.block_of(Ppn(to));
         self.clock += u64::from(moved);

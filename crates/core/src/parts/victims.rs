@@ -1,13 +1,13 @@
 //! Blocks of page-mapped schemes and the choice of the one to collect.
 //!
-//! A *candidate* is a full block with at least one invalid page. Greedy keeps candidates in buckets by
-//! number of valid pages, so a choice is a short scan of the emptiest bucket for the exact tie rule (oldest
-//! allocation). The other policies walk the blocks of a die in the order of their allocation.
+//! A *candidate* is a full block with at least one invalid page. Greedy keeps a lower bound of the valid pages of
+//! each group of blocks: a block that is full only loses pages, so a lost page costs one comparison, and a choice
+//! looks at the bounds of a die and then at the blocks of the few groups that reach the least one, for the exact tie
+//! rule (oldest allocation). The other policies walk the blocks of a die in the order of their allocation.
 
 use crate::address::Pbn;
 use crate::choice;
 use crate::geometry::Geometry;
-use crate::parts::buckets::Buckets;
 use crate::parts::lists::Lists;
 use crate::rng::SplitMix64;
 
@@ -25,22 +25,23 @@ choice! {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
-    /// Erased, or taken and not yet full.
-    Open,
-    /// All pages programmed.
-    Full,
-}
+/// Blocks of one group.
+const GROUP: usize = 64;
+
+/// Key of a block that is erased, or taken and not yet full: above every number of pages.
+const OPEN: u16 = u16::MAX;
 
 #[derive(Clone, Copy, Debug)]
 struct Block {
-    valid: u32,
-    alloc_no: u32,
-    /// Its die, so that nobody divides for it.
-    die: u32,
-    state: State,
+    valid: u16,
+    /// Valid pages once all pages are programmed, else `OPEN`.
+    key: u16,
 }
+
+const ERASED: Block = Block {
+    valid: 0,
+    key: OPEN,
+};
 
 /// The blocks of all dies with what victim choice needs.
 #[derive(Debug)]
@@ -49,10 +50,12 @@ pub struct Victims {
     draws: u64,
     random: Vec<SplitMix64>,
     blocks: Vec<Block>,
+    /// Running number of each block's allocation on its die.
+    alloc_nos: Vec<u32>,
     /// Clock of the last program into a block or invalidation in it (cost-benefit only).
     stamps: Vec<u64>,
-    /// Greedy only: candidates by die and valid pages.
-    buckets: Buckets,
+    /// Greedy only: the least key of each group of blocks.
+    least_keys: Vec<u16>,
     /// Otherwise: one list a die, in order of allocation.
     lists: Lists,
     next_alloc: Vec<u32>,
@@ -68,38 +71,29 @@ impl Victims {
     /// All blocks erased.
     pub fn new(geometry: &Geometry, policy: GcPolicy, draws: u64, seed: u64) -> Self {
         let (dies, blocks) = (geometry.dies as usize, geometry.blocks() as usize);
-        let pages = geometry.pages_per_block;
-        let (buckets, lists) = match policy {
-            GcPolicy::Greedy => (
-                Buckets::new(geometry.blocks(), geometry.dies, pages),
-                Lists::new(0, 0),
-            ),
-            _ => (Buckets::new(0, 0, 0), Lists::new(blocks, dies)),
-        };
+        let greedy = policy == GcPolicy::Greedy;
         Self {
             policy,
             draws,
             random: (0..dies as u64)
                 .map(|die| SplitMix64::new(seed.wrapping_add(die)))
                 .collect(),
-            blocks: (0..geometry.blocks())
-                .map(|block| Block {
-                    valid: 0,
-                    alloc_no: 0,
-                    die: geometry.die_of(Pbn(block)),
-                    state: State::Open,
-                })
-                .collect(),
+            blocks: vec![ERASED; blocks],
+            alloc_nos: vec![0; blocks],
+            least_keys: vec![OPEN; if greedy { blocks.div_ceil(GROUP) } else { 0 }],
+            lists: if greedy {
+                Lists::new(0, 0)
+            } else {
+                Lists::new(blocks, dies)
+            },
             stamps: if policy == GcPolicy::CostBenefit {
                 vec![0; blocks]
             } else {
                 Vec::new()
             },
-            buckets,
-            lists,
             next_alloc: vec![0; dies],
             second: Lists::new(0, 0),
-            pages_per_block: pages,
+            pages_per_block: geometry.pages_per_block,
             geometry: geometry.clone(),
             scratch: Vec::new(),
         }
@@ -107,8 +101,8 @@ impl Victims {
 
     /// Bytes of memory for a device of that shape.
     pub fn ram_bytes(geometry: &Geometry) -> u64 {
-        32 * u64::from(geometry.blocks())
-            + 12 * u64::from(geometry.dies) * u64::from(geometry.pages_per_block)
+        // Keys, allocation numbers, and the lists or time stamps of the policies that need them.
+        32 * u64::from(geometry.blocks()) + 32 * u64::from(geometry.dies)
     }
 
     /// The same for a device some of whose blocks have a second role.
@@ -150,7 +144,7 @@ impl Victims {
     /// Valid pages of a block.
     #[inline(always)]
     pub fn valid(&self, block: Pbn) -> u32 {
-        self.blocks[block.index()].valid
+        self.blocks[block.index()].valid.into()
     }
 
     /// A block has been taken from the free list.
@@ -158,12 +152,8 @@ impl Victims {
         let die = self.geometry.die_of(block) as usize;
         let alloc_no = self.next_alloc[die];
         self.next_alloc[die] += 1;
-        self.blocks[block.index()] = Block {
-            valid: 0,
-            alloc_no,
-            die: die as u32,
-            state: State::Open,
-        };
+        self.alloc_nos[block.index()] = alloc_no;
+        self.blocks[block.index()] = ERASED;
         if self.policy != GcPolicy::Greedy {
             self.lists.push_back(die, block.0);
         }
@@ -181,7 +171,7 @@ impl Victims {
     /// Several pages of a block have become valid, the last at that clock.
     #[inline]
     pub fn gained_many(&mut self, block: Pbn, pages: u32, clock: u64) {
-        self.blocks[block.index()].valid += pages;
+        self.blocks[block.index()].valid += pages as u16;
         if self.policy == GcPolicy::CostBenefit {
             self.stamps[block.index()] = clock;
         }
@@ -189,10 +179,8 @@ impl Victims {
 
     /// A block is being collected: no candidate any more, and nobody needs to hear of each page that leaves it.
     pub fn collecting(&mut self, block: Pbn) {
-        self.blocks[block.index()].state = State::Open;
-        if self.policy == GcPolicy::Greedy {
-            self.buckets.remove(block.0);
-        }
+        self.blocks[block.index()].key = OPEN;
+        self.count_group(block);
     }
 
     /// A page of a block has become invalid at that clock.
@@ -200,9 +188,12 @@ impl Victims {
     pub fn lost(&mut self, block: Pbn, clock: u64) {
         let entry = &mut self.blocks[block.index()];
         entry.valid -= 1;
-        let (valid, full) = (entry.valid, entry.state == State::Full);
+        if entry.key != OPEN {
+            entry.key = entry.valid;
+        }
+        let key = entry.key;
         match self.policy {
-            GcPolicy::Greedy if full => self.file(block, valid),
+            GcPolicy::Greedy => self.file(block, key),
             GcPolicy::CostBenefit => self.stamps[block.index()] = clock,
             _ => {}
         }
@@ -211,26 +202,34 @@ impl Victims {
     /// All pages of a block are programmed.
     pub fn filled(&mut self, block: Pbn) {
         let entry = &mut self.blocks[block.index()];
-        entry.state = State::Full;
-        let valid = entry.valid;
-        if self.policy == GcPolicy::Greedy && valid < self.pages_per_block {
-            self.file(block, valid);
+        entry.key = entry.valid;
+        let key = entry.key;
+        if self.policy == GcPolicy::Greedy {
+            self.file(block, key);
         }
     }
 
-    #[inline]
-    fn file(&mut self, block: Pbn, valid: u32) {
-        let die = self.blocks[block.index()].die;
-        self.buckets.file(die, valid, block.0);
+    /// The key of a block is new, and not above what it was.
+    #[inline(always)]
+    fn file(&mut self, block: Pbn, key: u16) {
+        let least = &mut self.least_keys[block.index() / GROUP];
+        *least = (*least).min(key);
+    }
+
+    /// The key of a block has gone up.
+    fn count_group(&mut self, block: Pbn) {
+        if let Some(least) = self.least_keys.get_mut(block.index() / GROUP) {
+            let first = block.index() / GROUP * GROUP;
+            let end = (first + GROUP).min(self.blocks.len());
+            *least = least_key(&self.blocks[first..end]);
+        }
     }
 
     /// A block has been erased.
     pub fn erased(&mut self, block: Pbn) {
-        let entry = &mut self.blocks[block.index()];
-        (entry.valid, entry.state) = (0, State::Open);
-        if self.policy == GcPolicy::Greedy {
-            self.buckets.remove(block.0);
-        } else {
+        self.blocks[block.index()] = ERASED;
+        self.count_group(block);
+        if self.policy != GcPolicy::Greedy {
             self.lists.remove(block.0);
         }
         if self.second.has_things() {
@@ -249,9 +248,33 @@ impl Victims {
         .map(Pbn)
     }
 
-    fn greedy(&mut self, die: u32) -> Option<u32> {
-        let blocks = &self.blocks;
-        self.buckets.first(die, |b| blocks[b as usize].alloc_no)
+    fn greedy(&self, die: u32) -> Option<u32> {
+        let first = self.geometry.pbn(die, 0).index();
+        let end = first + self.geometry.blocks_per_die as usize;
+        // Groups that lie on this die with all their blocks, and the blocks before and behind them.
+        let groups = first.div_ceil(GROUP)..end / GROUP;
+        let (head, tail) = if groups.is_empty() {
+            (first..end, end..end)
+        } else {
+            (first..groups.start * GROUP, groups.end * GROUP..end)
+        };
+        let mut least = least_key(&self.blocks[head.clone()]);
+        least = least.min(least_key(&self.blocks[tail.clone()]));
+        let groups = groups.start..groups.end.max(groups.start);
+        least = self.least_keys[groups.clone()]
+            .iter()
+            .fold(least, |least, &key| least.min(key));
+        if u32::from(least) >= self.pages_per_block {
+            return None;
+        }
+        let inside = groups
+            .filter(|&group| self.least_keys[group] == least)
+            .flat_map(|group| group * GROUP..(group + 1) * GROUP);
+        head.chain(tail)
+            .chain(inside)
+            .filter(|&b| self.blocks[b].key == least)
+            .min_by_key(|&b| self.alloc_nos[b])
+            .map(|b| b as u32)
     }
 
     /// Candidates of a die in the order of their allocation (not kept for greedy).
@@ -262,14 +285,13 @@ impl Victims {
     }
 
     fn is_candidate(&self, b: u32) -> bool {
-        let block = &self.blocks[b as usize];
-        block.state == State::Full && block.valid < self.pages_per_block
+        u32::from(self.blocks[b as usize].key) < self.pages_per_block
     }
 
     fn cost_benefit(&self, die: u32, clock: u64) -> Option<u32> {
         let mut best: Option<(u32, u128, u128)> = None;
         for b in self.candidates(die) {
-            let valid = self.blocks[b as usize].valid;
+            let valid = u32::from(self.blocks[b as usize].valid);
             if valid == 0 {
                 return Some(b);
             }
@@ -291,11 +313,11 @@ impl Victims {
         scratch.clear();
         scratch.extend(self.candidates(die));
         let random = &mut self.random[die as usize];
-        let blocks = &self.blocks;
+        let (blocks, alloc_nos) = (&self.blocks, &self.alloc_nos);
         let chosen = (!scratch.is_empty()).then(|| {
             (0..self.draws)
                 .map(|_| scratch[(random.next() % scratch.len() as u64) as usize])
-                .min_by_key(|&b| (blocks[b as usize].valid, blocks[b as usize].alloc_no))
+                .min_by_key(|&b| (blocks[b as usize].valid, alloc_nos[b as usize]))
         });
         self.scratch = scratch;
         chosen.flatten()
@@ -307,7 +329,7 @@ impl Victims {
     /// The first block that differs.
     pub fn audit(&self, valid: &[u32]) -> Result<(), String> {
         for (b, (block, &expected)) in self.blocks.iter().zip(valid).enumerate() {
-            if block.valid != expected {
+            if u32::from(block.valid) != expected {
                 return Err(format!(
                     "block {b} counts {} valid pages of {expected}",
                     block.valid
@@ -315,5 +337,61 @@ impl Victims {
             }
         }
         Ok(())
+    }
+}
+
+#[inline]
+fn least_key(blocks: &[Block]) -> u16 {
+    blocks
+        .iter()
+        .fold(OPEN, |least, block| least.min(block.key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ProgramOrder;
+
+    /// Greedy against a look at every block, on dies that begin and end inside a group.
+    #[test]
+    fn greedy_takes_the_emptiest_and_of_equals_the_oldest() {
+        let (dies, blocks, pages) = (3, 150, 4);
+        let logical = u64::from(dies * pages);
+        let geometry = Geometry::new(dies, blocks, pages, logical, ProgramOrder::Any).unwrap();
+        let mut victims = Victims::new(&geometry, GcPolicy::Greedy, 1, 1);
+        let mut rng = SplitMix64::new(29);
+        // By block: valid pages and allocation number, of full blocks.
+        let mut model: Vec<Option<(u32, u32)>> = vec![None; geometry.blocks() as usize];
+        let mut allocated = [0; 3];
+        for _ in 0..20_000 {
+            let b = rng.below(model.len() as u64) as usize;
+            let (block, die) = (Pbn(b as u32), b / blocks as usize);
+            match &mut model[b] {
+                None => {
+                    victims.taken(block);
+                    victims.gained_many(block, pages, 0);
+                    victims.filled(block);
+                    model[b] = Some((pages, allocated[die]));
+                    allocated[die] += 1;
+                }
+                Some((0, _)) => {
+                    victims.collecting(block);
+                    victims.erased(block);
+                    model[b] = None;
+                }
+                Some((valid, _)) => {
+                    *valid -= 1;
+                    victims.lost(block, 0);
+                }
+            }
+            let here = die * blocks as usize..(die + 1) * blocks as usize;
+            let emptiest = here
+                .filter(|&b| model[b].is_some_and(|(valid, _)| valid < pages))
+                .min_by_key(|&b| model[b]);
+            assert_eq!(
+                victims.choose(die as u32, 0),
+                emptiest.map(|b| Pbn(b as u32))
+            );
+        }
     }
 }

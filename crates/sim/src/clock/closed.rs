@@ -26,6 +26,16 @@ impl From<Phases> for Cost {
     }
 }
 
+/// A die or the PCM device.
+#[derive(Clone, Copy, Debug, Default)]
+struct Device {
+    /// End of the last operation.
+    free_ns: u64,
+    busy_ns: u64,
+    /// Bus time: a die that uses a bus is alone on it, and then die and channel have the same number.
+    bus_ns: u64,
+}
+
 /// The host request that is open.
 #[derive(Clone, Copy, Debug)]
 struct Open {
@@ -46,13 +56,8 @@ pub struct Closed {
     machine: Machine,
     costs: [Cost; 7],
     at_ns: u64,
-    /// End of the last operation of each die; the PCM device comes last.
-    free_ns: Vec<u64>,
-    /// Busy time of each die; the PCM device comes last.
-    busy_ns: Vec<u64>,
-    /// Bus time by die: a die that uses a bus is alone on it, and then die and
-    /// channel have the same number. At least as long as `busy_ns`.
-    bus_ns: Vec<u64>,
+    /// The dies; the PCM device comes last.
+    devices: Vec<Device>,
     open: Option<Open>,
     ready: BinaryHeap<Reverse<Completion>>,
     /// Latest completion of the closed requests.
@@ -73,12 +78,12 @@ impl Closed {
     /// returns the end of the last one.
     #[inline]
     fn occupy(&mut self, device: usize, cost: Cost, after: KnownEnd) -> KnownEnd {
-        let free = &mut self.free_ns[device];
-        let start_ns = self.at_ns.max(*free).max(after.0);
+        let device = &mut self.devices[device];
+        let start_ns = self.at_ns.max(device.free_ns).max(after.0);
         let end_ns = add_ns(start_ns, cost.total_ns);
-        *free = end_ns;
-        self.busy_ns[device] = self.busy_ns[device].saturating_add(cost.total_ns);
-        self.bus_ns[device] = self.bus_ns[device].saturating_add(cost.bus_ns);
+        device.free_ns = end_ns;
+        device.busy_ns = device.busy_ns.saturating_add(cost.total_ns);
+        device.bus_ns = device.bus_ns.saturating_add(cost.bus_ns);
         if let Some(open) = &mut self.open {
             open.later_start_ns = open.later_start_ns.min(start_ns);
         }
@@ -88,10 +93,10 @@ impl Closed {
     #[inline]
     fn device_of(&self, op: FlashOp) -> usize {
         if op.kind.is_pcm() {
-            return self.busy_ns.len() - 1;
+            return self.devices.len() - 1;
         }
         let die = op.die as usize;
-        assert!(die + 1 < self.busy_ns.len(), "die {die} does not exist");
+        assert!(die + 1 < self.devices.len(), "die {die} does not exist");
         die
     }
 }
@@ -110,14 +115,11 @@ impl Clock for Closed {
     fn new(machine: &Machine) -> Self {
         debug_assert!(Self::fits(machine), "dies share a bus: use Events");
         let dies = machine.dies.max(1) as usize;
-        let channels = machine.channels.max(1) as usize;
         Self {
             costs: machine.ordinary_phases().map(Cost::from),
             machine: machine.clone(),
             at_ns: 0,
-            free_ns: vec![0; dies + 1],
-            busy_ns: vec![0; dies + 1],
-            bus_ns: vec![0; channels.max(dies + 1)],
+            devices: vec![Device::default(); dies + 1],
             open: None,
             ready: BinaryHeap::new(),
             latest_ns: None,
@@ -129,7 +131,7 @@ impl Clock for Closed {
         self.at_ns = at_ns.min(TIME_MAX_NS);
     }
 
-    #[inline]
+    #[inline(always)]
     fn issue(&mut self, op: FlashOp, after: KnownEnd) -> KnownEnd {
         let device = self.device_of(op);
         let cost = if op.is_ordinary() {
@@ -226,6 +228,8 @@ impl Clock for Closed {
         self.latest_ns.filter(|&latest_ns| latest_ns < until_ns)
     }
 
+    fn catch_up(&mut self) {}
+
     fn advance(&mut self, _until_ns: u64) {}
 
     fn finish(&mut self) {}
@@ -234,28 +238,35 @@ impl Clock for Closed {
         Some(token.0)
     }
 
-    fn die_busy_ns(&self) -> &[u64] {
-        &self.busy_ns[..self.busy_ns.len() - 1]
+    fn die_busy_ns(&self) -> Vec<u64> {
+        let dies = &self.devices[..self.devices.len() - 1];
+        dies.iter().map(|die| die.busy_ns).collect()
     }
 
-    fn channel_busy_ns(&self) -> &[u64] {
-        &self.bus_ns[..self.machine.channels.max(1) as usize]
+    fn channel_busy_ns(&self) -> Vec<u64> {
+        // Channels without a die carry nothing, but are reported.
+        let dies = &self.devices[..self.devices.len() - 1];
+        let carried = dies
+            .iter()
+            .map(|die| die.bus_ns)
+            .chain(std::iter::repeat(0));
+        carried
+            .take(self.machine.channels.max(1) as usize)
+            .collect()
     }
 
     fn pcm_busy_ns(&self) -> u64 {
-        self.busy_ns[self.busy_ns.len() - 1]
+        self.devices[self.devices.len() - 1].busy_ns
     }
 
     fn last_end_ns(&self) -> u64 {
         // A die's last operation ends last.
-        self.free_ns.iter().copied().max().unwrap_or(0)
+        self.devices.iter().map(|d| d.free_ns).max().unwrap_or(0)
     }
 
     fn reset(&mut self) {
         self.at_ns = 0;
-        self.free_ns.fill(0);
-        self.busy_ns.fill(0);
-        self.bus_ns.fill(0);
+        self.devices.fill(Device::default());
         self.open = None;
         self.ready.clear();
         self.latest_ns = None;

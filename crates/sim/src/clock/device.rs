@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 
 use super::token::EventToken;
 
-/// A link to nothing: no request, end of a list of waiters.
+/// A link to nothing: no request, end of a list of waiters, no channel.
 pub(super) const NONE: u32 = u32::MAX;
 /// Marks a waiter that is a request; the others are devices.
 pub(super) const IS_REQUEST: u32 = 1 << 31;
 
-/// An operation that is not over yet.
+/// An operation, or a run of copies, that is not over yet.
 #[derive(Clone, Debug)]
 pub(super) struct Record {
     /// Number in the order of issue, from 1.
@@ -21,17 +21,12 @@ pub(super) struct Record {
     pub(super) after: EventToken,
     /// Index of its phases in `shapes`.
     pub(super) shape: u32,
+    /// Copies of a run; 1 for anything else.
+    pub(super) copies: u32,
     /// Slot of the request that issued it.
     pub(super) request: u32,
     /// First of those who wait for its end.
     pub(super) waiters: u32,
-}
-
-/// Which phase the head of a device asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
-    FirstBus,
-    SecondBus,
 }
 
 /// A die, or the PCM device.
@@ -45,24 +40,30 @@ pub(super) struct Device {
     pub(super) head: u64,
     /// Latest known end of an operation of this device.
     pub(super) free_ns: u64,
+    /// Its channel, or `NONE` (PCM), and its place there.
     pub(super) channel: u32,
-    /// What the head asks for, if it asks.
-    pub(super) stage: Stage,
+    pub(super) lane: u32,
     /// Next in the list of waiters that this device's head is in.
     pub(super) next_waiter: u32,
 }
 
 impl Device {
-    pub(super) fn new(channel: u32) -> Self {
+    pub(super) fn new(channel: u32, lane: u32) -> Self {
         Self {
             queue: VecDeque::new(),
             base: 0,
             head: 0,
             free_ns: 0,
             channel,
-            stage: Stage::FirstBus,
+            lane,
             next_waiter: NONE,
         }
+    }
+
+    /// Whether the end of every operation is known.
+    #[inline]
+    pub(super) fn is_settled(&self) -> bool {
+        self.head - self.base == self.queue.len() as u64
     }
 
     /// The record at a place that is still kept.
@@ -81,10 +82,10 @@ impl Device {
         Some(kept.map_or(0, |index| self.queue[index as usize].time_ns))
     }
 
-    /// Forgets what is over at `granted_ns`.
+    /// Forgets what is over at `floor_ns`.
     #[inline]
-    pub(super) fn trim(&mut self, granted_ns: u64) {
-        while self.base < self.head && self.queue[0].time_ns <= granted_ns {
+    pub(super) fn trim(&mut self, floor_ns: u64) {
+        while self.base < self.head && self.queue[0].time_ns <= floor_ns {
             self.queue.pop_front();
             self.base += 1;
         }

@@ -4,69 +4,61 @@
 //! # How it works
 //! Each die, and the PCM device, is a queue of operations; only its first
 //! unfinished operation (the *head*) can ask for a bus, so there is at most one
-//! ask a die. Asks are granted in order of (time, number). Granting the last
+//! ask a die. Asks of a channel are granted in order of (time, number). Granting the last
 //! ask of an operation makes its end known ("it ends", whenever that is), which
 //! lets the next one of its die ask, and those on other dies that wait for it.
+//! A run of copies is one operation here; as long as nobody else asks for its channel, its copies follow each
+//! other in closed form.
+//!
+//! # Channels on their own
+//! Channels meet only where an operation waits for one of another channel. While none does, a channel is granted
+//! its asks not before something is issued to it, and an operation whose asks all come at once gets its end
+//! without a record. While one does, all channels go on in common order.
 //!
 //! # What is kept
 //! An operation is identified by its die and its place in the die's queue. When
-//! all asks up to a time `granted` are granted, every operation whose end is not
-//! known ends later than `granted`, and whatever is issued later is released at
-//! `granted` or later. So an end that is known and not above `granted` delays
+//! all asks up to a time are granted, every operation whose end is not
+//! known ends later, and whatever is issued later is released at
+//! `floor_ns` or later. So an end that is known and not above `floor_ns` delays
 //! nobody any more: its record is dropped, and a token that still names it
 //! counts as time 0. No token can dangle, and memory holds just the backlog.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+mod course;
+mod groups;
+mod requests;
 
-use super::asks::Asks;
-use super::device::{Device, IS_REQUEST, NONE, Record, Stage};
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use super::channel::{Channel, NEVER_NS};
+use super::device::{Device, NONE, Record};
 use super::machine::add_ns;
-use super::token::{EventToken, PLACE_BITS, View};
-use super::{Clock, Completion, FlashOp, MAX_DIES, Machine, OpKind, Phases, TIME_MAX_NS};
+use super::shape::{Shape, copy_shape, ordinary_shapes};
+use super::token::{EventToken, View};
+use super::{Clock, Completion, FlashOp, MAX_DIES, Machine, OpKind, TIME_MAX_NS};
+use requests::Requests;
 
-/// A host request that was not handed out, or has operations that did not start.
-#[derive(Clone, Debug)]
-struct Request {
-    request: u64,
-    issue_ns: u64,
-    /// Latest known end of its own operations; the issue at first.
-    end_ns: u64,
-    /// Its other own operations.
-    own: EventToken,
-    /// Earliest known start of the operations up to the last own one.
-    first_start_ns: u64,
-    /// Number of the newest operation at the last call of `own`.
-    last_own: u64,
-    /// Operations of this request that did not start.
-    unstarted: u32,
-    /// Next waiter in the list that it is in, or next free slot.
-    next_waiter: u32,
-    /// Handed out: the slot only waits for `unstarted`.
-    handed_out: bool,
-}
-
-/// What remains of a token after looking at the known ends.
-struct Rest {
-    /// Latest of the known ends.
-    known_ns: u64,
-    /// An operation whose end is not known, and the token without what is
-    /// known after it.
-    pending: Option<(u32, u64, EventToken)>,
-}
+/// Calls of `drain` after which all channels are looked at: completions on a channel that nobody asks for any
+/// more must come out some time.
+const DRAINS_EACH: u32 = 32;
 
 /// Clock of any machine. Ends become known as the bus is granted.
 #[derive(Clone, Debug)]
 pub struct Events {
     machine: Machine,
-    /// Phases that occur; the ordinary ones of each kind come first.
-    shapes: Vec<Phases>,
-    shape_of: HashMap<(OpKind, u32, u32), u32>,
+    /// What occurs; the ordinary operations and copies come first.
+    shapes: Vec<Shape>,
+    shape_of: FxHashMap<(OpKind, u32, u32), u32>,
     /// The dies, then the PCM device.
     devices: Vec<Device>,
-    /// End of the last grant on each channel.
-    bus_ns: Vec<u64>,
-    asks: Asks,
+    channels: Vec<Channel>,
+    /// The least ask of each channel.
+    asks_ns: Vec<u64>,
+    /// By channel: no operation on it ends before that time.
+    no_end_ns: Vec<u64>,
+    /// Operations that were issued after one whose end was not known, and are not released.
+    coupled: u32,
     /// Joined ends, from place `leaves_base` on.
     leaves: VecDeque<EventToken>,
     leaves_base: u64,
@@ -75,31 +67,14 @@ pub struct Events {
     /// Number of operations issued.
     issued: u64,
     at_ns: u64,
-    /// Every ask up to this time is granted, and none will come.
-    granted_ns: u64,
-    /// Time of the last ask granted: `at` may not go below it.
-    last_ask_ns: u64,
-
-    requests: Vec<Request>,
-    free_request: u32,
-    /// Slot of the open request.
-    open: u32,
-    /// Its own operations whose ends are not known.
-    open_own: Vec<EventToken>,
-    /// Earliest known start of its operations after the last own one.
-    later_start_ns: u64,
-    /// Closed requests whose completion is not known.
-    incomplete: usize,
-    /// Latest known completion.
-    latest_ns: Option<u64>,
-    /// Known completions: end, request, slot.
-    ready: BinaryHeap<Reverse<(u64, u64, u32)>>,
-
+    /// No operation will be issued with `at` below it.
+    floor_ns: u64,
+    drains: u32,
+    requests: Requests,
     die_busy_ns: Vec<u64>,
     channel_busy_ns: Vec<u64>,
 }
 
-/// Ends: who waits for what.
 impl Events {
     #[inline]
     fn device_of(&self, op: FlashOp) -> u32 {
@@ -120,392 +95,118 @@ impl Events {
             .shape_of
             .entry((op.kind, op.planes, op.bytes))
             .or_insert_with(|| {
-                self.shapes.push(self.machine.phases(op));
+                self.shapes.push(self.machine.phases(op).into());
                 self.shapes.len() as u32 - 1
             })
     }
 
+    /// Issues an operation, or `copies` copies in a run.
     #[inline]
-    fn end_of(&self, device: u32, place: u64) -> Option<u64> {
-        self.devices[device as usize].end_of(place)
-    }
-
-    /// The token with a known end in place of an operation that ended.
-    #[inline]
-    fn refresh(&self, token: EventToken) -> EventToken {
-        match token.view() {
-            View::Op { device, place } => {
-                self.end_of(device, place).map_or(token, EventToken::known)
-            }
-            View::Known(_) | View::Group { .. } => token,
+    fn issue_row(&mut self, device: u32, shape: u32, copies: u32, after: EventToken) -> EventToken {
+        debug_assert!(
+            self.at_ns >= self.floor_ns,
+            "an operation at {} ns, but asks are granted up to {} ns",
+            self.at_ns,
+            self.floor_ns
+        );
+        // Against the protocol, the past stays as it is.
+        let at_ns = self.at_ns.max(self.floor_ns);
+        self.floor_ns = at_ns;
+        let channel = self.devices[device as usize].channel;
+        if self.coupled > 0 {
+            self.grant_all(at_ns);
+        } else if channel != NONE && self.asks_ns[channel as usize] <= at_ns {
+            self.grant_channel(channel, at_ns);
         }
-    }
-
-    /// Splits a token into what is known and what is not.
-    #[inline]
-    fn rest(&self, token: EventToken) -> Rest {
-        match token.view() {
-            View::Known(known_ns) => Rest {
-                known_ns,
-                pending: None,
-            },
-            View::Op { device, place } => match self.end_of(device, place) {
-                Some(known_ns) => Rest {
-                    known_ns,
-                    pending: None,
-                },
-                None => Rest {
-                    known_ns: 0,
-                    pending: Some((device, place, token)),
-                },
-            },
-            View::Group { first, len } => self.rest_of_group(first, len),
-        }
-    }
-
-    /// Looks at the leaves from the last, which most likely ends last. What is
-    /// known behind the first pending one is folded into the time, so whoever
-    /// waits for a group looks at each leaf about once.
-    fn rest_of_group(&self, first: u64, len: u64) -> Rest {
-        let mut known_ns = 0;
-        // Leaves before `leaves_base` are over.
-        let kept = first.max(self.leaves_base)..first + len;
-        for leaf in kept.rev() {
-            let token = self.leaves[(leaf - self.leaves_base) as usize];
-            let end_ns = match token.view() {
-                View::Known(ns) => Some(ns),
-                View::Op { device, place } => self.end_of(device, place),
-                View::Group { .. } => unreachable!("a leaf is no group"),
-            };
-            match (end_ns, token.view()) {
-                (Some(ns), _) => known_ns = known_ns.max(ns),
-                (None, View::Op { device, place }) => {
-                    let rest = EventToken::group(first, leaf + 1 - first);
-                    return Rest {
-                        known_ns,
-                        pending: Some((device, place, rest)),
-                    };
-                }
-                (None, _) => {}
-            }
-        }
-        Rest {
-            known_ns,
-            pending: None,
-        }
-    }
-
-    /// Puts a waiter into the list of an operation; returns what came first.
-    fn wait(&mut self, waiter: u32, device: u32, place: u64) -> u32 {
-        let record = self.devices[device as usize].record(place);
-        std::mem::replace(&mut record.waiters, waiter)
-    }
-}
-
-/// Groups of ends.
-impl Events {
-    /// Longest group. Every operation of a die ends after those before it, so a
-    /// group needs one leaf a device; beyond this length that is enforced.
-    fn group_limit(&self) -> usize {
-        (2 * self.devices.len()).max(64)
-    }
-
-    /// Place of the next leaf.
-    fn leaves_end(&self) -> u64 {
-        self.leaves_base + self.leaves.len() as u64
-    }
-
-    /// Forgets the oldest leaves that are over.
-    fn trim_leaves(&mut self) {
-        while let Some(&leaf) = self.leaves.front() {
-            match self.refresh(leaf).view() {
-                View::Known(ns) if ns <= self.granted_ns => {
-                    self.leaves.pop_front();
-                    self.leaves_base += 1;
-                }
-                _ => break,
-            }
-        }
-    }
-
-    /// Appends the leaves of a token to `out`.
-    fn leaves_of(&self, token: EventToken, out: &mut Vec<EventToken>) {
-        match token.view() {
-            View::Group { first, len } => {
-                let kept = first.max(self.leaves_base)..first + len;
-                out.extend(kept.map(|leaf| self.leaves[(leaf - self.leaves_base) as usize]));
-            }
-            View::Known(_) | View::Op { .. } => out.push(token),
-        }
-    }
-
-    /// Makes a token of several leaves; too many are reduced to one a device.
-    fn gather(&mut self, leaves: &mut Vec<EventToken>) -> EventToken {
-        if leaves.len() > self.group_limit() {
-            self.reduce(leaves);
-        }
-        match leaves[..] {
-            [] => EventToken::NOTHING,
-            [leaf] => leaf,
-            _ => {
-                self.trim_leaves();
-                let first = self.leaves_end();
-                self.leaves.extend(leaves.iter());
-                EventToken::group(first, leaves.len() as u64)
-            }
-        }
-    }
-
-    /// Keeps the last operation of each device, and the latest known end.
-    fn reduce(&self, leaves: &mut Vec<EventToken>) {
-        let mut known_ns = 0;
-        leaves.retain(|&leaf| match self.refresh(leaf).view() {
-            View::Known(ns) => {
-                known_ns = known_ns.max(ns);
-                false
-            }
-            _ => true,
-        });
-        // Tokens of operations sort by device, then place.
-        leaves.sort_unstable_by_key(|&leaf| Reverse(leaf.bits()));
-        leaves.dedup_by_key(|leaf| leaf.bits() >> PLACE_BITS);
-        if known_ns > self.granted_ns {
-            leaves.push(EventToken::known(known_ns));
-        }
-    }
-
-    /// The group of `all` and `more`, which is not a group. A group at the end
-    /// of the leaves grows in place: tokens of the shorter one stay as they are.
-    fn grow(&mut self, all: EventToken, more: EventToken) -> EventToken {
-        if let View::Group { first, len } = all.view()
-            && first + len == self.leaves_end()
-            && (len as usize) < self.group_limit()
-        {
-            if let (Some(last), View::Op { device, place }) = (self.leaves.back(), more.view())
-                && let View::Op {
-                    device: last_device,
-                    place: last_place,
-                } = last.view()
-                && last_device == device
-                && last_place >= place
-            {
-                return all;
-            }
-            self.leaves.push_back(more);
-            return EventToken::group(first, len + 1);
-        }
-        let mut leaves = Vec::new();
-        self.leaves_of(all, &mut leaves);
-        self.leaves_of(more, &mut leaves);
-        self.gather(&mut leaves)
-    }
-}
-
-/// The course of operations.
-impl Events {
-    /// Releases the heads of all woken devices.
-    fn run_woken(&mut self) {
-        while let Some(device) = self.woken.pop() {
-            self.release(device);
-        }
-    }
-
-    /// Releases the head of a device, if there is one and it waits for nothing:
-    /// it asks for the bus, or is on its way without.
-    fn release(&mut self, device: u32) {
-        let place = self.devices[device as usize].head;
-        let queue = &mut self.devices[device as usize];
-        if place - queue.base >= queue.queue.len() as u64 {
-            return;
-        }
-        let after = queue.record(place).after;
-        if after != EventToken::NOTHING {
-            let rest = self.rest(after);
-            let record = self.devices[device as usize].record(place);
-            record.time_ns = record.time_ns.max(rest.known_ns);
-            if let Some((other, other_place, token)) = rest.pending {
-                record.after = token;
-                let next = self.wait(device, other, other_place);
-                self.devices[device as usize].next_waiter = next;
-                return;
-            }
-        }
-        let queue = &mut self.devices[device as usize];
-        let free_ns = queue.free_ns;
-        let record = queue.record(place);
-        let release_ns = record.time_ns.max(free_ns);
-        let shape = &self.shapes[record.shape as usize];
-        if shape.bus_1_ns > 0 {
-            let number = record.number;
-            queue.stage = Stage::FirstBus;
-            self.asks.push(release_ns, number, device);
+        self.issued += 1;
+        self.count_busy(device, shape, copies);
+        let (known_ns, after) = if after == EventToken::NOTHING {
+            (0, after)
         } else {
-            let after_cell_ns = add_ns(release_ns, shape.cell_1_ns);
-            self.start(device, release_ns);
-            self.after_first_cell(device, after_cell_ns);
-        }
-    }
-
-    /// Grants the least ask.
-    #[inline]
-    fn grant_next(&mut self) {
-        let Some((ask_ns, device)) = self.asks.pop() else {
-            return;
+            self.what_is_left(device, after)
         };
-        self.last_ask_ns = ask_ns;
         let queue = &mut self.devices[device as usize];
-        let stage = queue.stage;
-        let bus = &mut self.bus_ns[queue.channel as usize];
-        let start_ns = ask_ns.max(*bus);
-        let head = queue.head;
-        let shape = self.shapes[queue.record(head).shape as usize];
-        match stage {
-            Stage::FirstBus => {
-                *bus = add_ns(start_ns, shape.bus_1_ns);
-                let after_cell_ns = add_ns(*bus, shape.cell_1_ns);
-                self.start(device, start_ns);
-                self.after_first_cell(device, after_cell_ns);
-            }
-            Stage::SecondBus => {
-                *bus = add_ns(start_ns, shape.bus_2_ns);
-                let end_ns = add_ns(*bus, shape.cell_2_ns);
-                self.end(device, end_ns);
-            }
+        let release_ns = at_ns.max(known_ns).max(queue.free_ns);
+        let settled = queue.is_settled() && after == EventToken::NOTHING;
+        if settled && let Some(end_ns) = self.end_at_once(device, shape, copies, release_ns) {
+            return EventToken::known(end_ns);
         }
-        self.run_woken();
+        let request = self.requests.slot_of_open();
+        let record = Record {
+            number: self.issued,
+            time_ns: at_ns.max(known_ns),
+            after,
+            shape,
+            copies,
+            request,
+            waiters: NONE,
+        };
+        self.enqueue(device, record)
     }
 
-    /// The first cell phase of a device's head is over at `now_ns`.
     #[inline]
-    fn after_first_cell(&mut self, device: u32, now_ns: u64) {
-        let queue = &mut self.devices[device as usize];
-        let head = queue.head;
-        let record = queue.record(head);
-        let shape = &self.shapes[record.shape as usize];
-        if shape.bus_2_ns > 0 {
-            let number = record.number;
-            queue.stage = Stage::SecondBus;
-            self.asks.push(now_ns, number, device);
-        } else {
-            let end_ns = add_ns(now_ns, shape.cell_2_ns);
-            self.end(device, end_ns);
+    fn count_busy(&mut self, device: u32, shape: u32, copies: u32) {
+        let shape = &self.shapes[shape as usize];
+        let busy = &mut self.die_busy_ns[device as usize];
+        *busy = busy.saturating_add(shape.times_ns(copies));
+        if shape.bus_ns > 0 {
+            let channel = self.devices[device as usize].channel as usize;
+            let busy = &mut self.channel_busy_ns[channel];
+            *busy = busy.saturating_add(shape.bus_ns.saturating_mul(copies.into()));
         }
     }
 
-    /// The end of a device's head is known. Leaves the device and those that
-    /// wait for it to `run_woken`.
+    /// The end of an operation of a device without a backlog, if nothing issued later can change it: none
+    /// of its bus holds is asked for after `floor_ns`, or it has none.
     #[inline]
-    fn end(&mut self, device: u32, end_ns: u64) {
+    fn end_at_once(
+        &mut self,
+        device: u32,
+        shape: u32,
+        copies: u32,
+        release_ns: u64,
+    ) -> Option<u64> {
+        let shape = &self.shapes[shape as usize];
         let queue = &mut self.devices[device as usize];
-        let head = queue.head;
-        let record = queue.record(head);
-        record.time_ns = end_ns;
-        let mut waiter = std::mem::replace(&mut record.waiters, NONE);
-        queue.head += 1;
+        let (start_ns, end_ns) = match shape.len {
+            0 => (release_ns, add_ns(release_ns, shape.times_ns(copies))),
+            1 if copies == 1 && add_ns(release_ns, shape.before_ns) <= self.floor_ns => {
+                let ask_ns = add_ns(release_ns, shape.before_ns);
+                let bus = &mut self.channels[queue.channel as usize].bus_ns;
+                let granted_ns = ask_ns.max(*bus);
+                *bus = add_ns(granted_ns, shape.steps[0].bus_ns);
+                let start_ns = if shape.starts_on_bus {
+                    granted_ns
+                } else {
+                    release_ns
+                };
+                (start_ns, add_ns(*bus, shape.steps[0].cell_ns))
+            }
+            _ => return None,
+        };
         queue.free_ns = end_ns;
-        self.woken.push(device);
-        while waiter != NONE {
-            let next;
-            if waiter & IS_REQUEST == 0 {
-                next = self.devices[waiter as usize].next_waiter;
-                self.woken.push(waiter);
-            } else {
-                let slot = waiter & !IS_REQUEST;
-                next = self.requests[slot as usize].next_waiter;
-                self.watch(slot);
+        self.requests.started(start_ns);
+        Some(end_ns)
+    }
+
+    /// What an operation of `device` must still wait for: a time, and ends that are not known.
+    fn what_is_left(&mut self, device: u32, after: EventToken) -> (u64, EventToken) {
+        match self.refresh(after).view() {
+            View::Known(ns) => return (ns, EventToken::NOTHING),
+            // The die's order says as much.
+            View::Op { device: other, .. } if other == device => return (0, EventToken::NOTHING),
+            View::Op { .. } | View::Group { .. } => {}
+        }
+        // Some channels may not have been looked at for long.
+        self.grant_all(self.floor_ns);
+        let rest = self.rest(after);
+        match rest.pending {
+            None => (rest.known_ns, EventToken::NOTHING),
+            Some((other, _, token)) if other == device && !token.is_group() => {
+                (rest.known_ns, EventToken::NOTHING)
             }
-            waiter = next;
+            Some((.., token)) => (rest.known_ns, token),
         }
-    }
-
-    /// The head of a device starts.
-    #[inline]
-    fn start(&mut self, device: u32, start_ns: u64) {
-        let queue = &mut self.devices[device as usize];
-        let head = queue.head;
-        let record = queue.record(head);
-        let (slot, number) = (record.request, record.number);
-        if slot == NONE {
-            return;
-        }
-        let request = &mut self.requests[slot as usize];
-        request.unstarted -= 1;
-        if number <= request.last_own {
-            request.first_start_ns = request.first_start_ns.min(start_ns);
-        } else if slot == self.open {
-            self.later_start_ns = self.later_start_ns.min(start_ns);
-        }
-        if request.unstarted == 0 && request.handed_out {
-            self.free_slot(slot);
-        }
-    }
-
-    /// Grants every ask up to `until_ns`.
-    fn grant_until(&mut self, until_ns: u64) {
-        while self
-            .asks
-            .least_ns()
-            .is_some_and(|ask_ns| ask_ns <= until_ns)
-        {
-            self.grant_next();
-        }
-        self.granted_ns = self.granted_ns.max(until_ns);
-    }
-}
-
-/// Host requests.
-impl Events {
-    /// Completes a closed request, or lets it wait for one of its own
-    /// operations.
-    fn watch(&mut self, slot: u32) {
-        let rest = self.rest(self.requests[slot as usize].own);
-        let request = &mut self.requests[slot as usize];
-        request.end_ns = request.end_ns.max(rest.known_ns);
-        if let Some((device, place, token)) = rest.pending {
-            request.own = token;
-            let next = self.wait(slot | IS_REQUEST, device, place);
-            self.requests[slot as usize].next_waiter = next;
-            return;
-        }
-        self.incomplete -= 1;
-        self.latest_ns = self.latest_ns.max(Some(request.end_ns));
-        self.ready
-            .push(Reverse((request.end_ns, request.request, slot)));
-    }
-
-    /// Makes a completion of a request that was taken out of `ready`.
-    fn hand_out(&mut self, slot: u32) -> Completion {
-        let request = &mut self.requests[slot as usize];
-        request.handed_out = true;
-        let completion = Completion {
-            end_ns: request.end_ns,
-            request: request.request,
-            first_start_ns: match request.first_start_ns {
-                u64::MAX => request.issue_ns,
-                start_ns => start_ns,
-            },
-        };
-        if request.unstarted == 0 {
-            self.free_slot(slot);
-        }
-        completion
-    }
-
-    fn free_slot(&mut self, slot: u32) {
-        self.requests[slot as usize].next_waiter = self.free_request;
-        self.free_request = slot;
-    }
-
-    /// A slot for a new request.
-    fn new_slot(&mut self, request: Request) -> u32 {
-        let slot = self.free_request;
-        if slot == NONE {
-            self.requests.push(request);
-            return self.requests.len() as u32 - 1;
-        }
-        let old = std::mem::replace(&mut self.requests[slot as usize], request);
-        self.free_request = old.next_waiter;
-        slot
     }
 }
 
@@ -516,32 +217,31 @@ impl Clock for Events {
     fn new(machine: &Machine) -> Self {
         let dies = machine.dies.clamp(1, MAX_DIES);
         // Channels without a die carry nothing, but are reported.
-        let channels = machine.channels.max(1) as usize;
-        let die_channels = (0..dies).map(|die| machine.channel_of(die));
+        let reported = machine.channels.max(1);
+        let channels = reported.min(dies);
+        let lanes_of = |channel: u32| (dies - channel).div_ceil(reported);
+        let place = |die: u32| Device::new(machine.channel_of(die), die / reported);
         Self {
-            shapes: machine.ordinary_phases().to_vec(),
-            shape_of: HashMap::new(),
-            // The PCM device never asks, so its channel is never looked at.
-            devices: die_channels.chain([0]).map(Device::new).collect(),
-            bus_ns: vec![0; channels.min(dies as usize)],
-            asks: Asks::new(dies),
+            shapes: ordinary_shapes(machine.ordinary_phases()),
+            shape_of: FxHashMap::default(),
+            devices: (0..dies)
+                .map(place)
+                .chain([Device::new(NONE, NONE)])
+                .collect(),
+            channels: (0..channels).map(|c| Channel::new(lanes_of(c))).collect(),
+            asks_ns: vec![NEVER_NS; channels as usize],
+            no_end_ns: vec![NEVER_NS; channels as usize],
+            coupled: 0,
             leaves: VecDeque::new(),
             leaves_base: 0,
             woken: Vec::new(),
             issued: 0,
             at_ns: 0,
-            granted_ns: 0,
-            last_ask_ns: 0,
-            requests: Vec::new(),
-            free_request: NONE,
-            open: NONE,
-            open_own: Vec::new(),
-            later_start_ns: u64::MAX,
-            incomplete: 0,
-            latest_ns: None,
-            ready: BinaryHeap::new(),
+            floor_ns: 0,
+            drains: 0,
+            requests: Requests::default(),
             die_busy_ns: vec![0; dies as usize + 1],
-            channel_busy_ns: vec![0; channels],
+            channel_busy_ns: vec![0; reported as usize],
             machine: machine.clone(),
         }
     }
@@ -551,48 +251,19 @@ impl Clock for Events {
         self.at_ns = at_ns.min(TIME_MAX_NS);
     }
 
+    #[inline]
     fn issue(&mut self, op: FlashOp, after: EventToken) -> EventToken {
-        let floor_ns = self.granted_ns.max(self.last_ask_ns);
-        debug_assert!(
-            self.at_ns >= floor_ns,
-            "an operation at {} ns, but asks are granted up to {floor_ns} ns",
-            self.at_ns
-        );
-        // Against the protocol, the past stays as it is.
-        let at_ns = self.at_ns.max(floor_ns);
-        if at_ns > self.granted_ns {
-            self.grant_until(at_ns);
-        }
         let device = self.device_of(op);
         let shape = self.shape(op);
-        let phases = &self.shapes[shape as usize];
-        let busy = &mut self.die_busy_ns[device as usize];
-        *busy = busy.saturating_add(phases.total_ns());
-        let bus_ns = phases.bus_ns();
-        if bus_ns > 0 {
-            let channel = self.devices[device as usize].channel as usize;
-            let busy = &mut self.channel_busy_ns[channel];
-            *busy = busy.saturating_add(bus_ns);
+        self.issue_row(device, shape, 1, after)
+    }
+
+    fn copies(&mut self, die: u32, pages: u32, copyback: bool, after: EventToken) -> EventToken {
+        if pages == 0 {
+            return after;
         }
-        let (known_ns, after) = match self.refresh(after).view() {
-            View::Known(ns) => (ns, EventToken::NOTHING),
-            // The die's order says as much.
-            View::Op { device: other, .. } if other == device => (0, EventToken::NOTHING),
-            View::Op { .. } | View::Group { .. } => (0, after),
-        };
-        self.issued += 1;
-        if self.open != NONE {
-            self.requests[self.open as usize].unstarted += 1;
-        }
-        let record = Record {
-            number: self.issued,
-            time_ns: at_ns.max(known_ns),
-            after,
-            shape,
-            request: self.open,
-            waiters: NONE,
-        };
-        self.enqueue(device, record)
+        let device = self.device_of(FlashOp::new(OpKind::CopyBack, die));
+        self.issue_row(device, copy_shape(copyback), pages, after)
     }
 
     fn join(&mut self, a: EventToken, b: EventToken) -> EventToken {
@@ -600,8 +271,8 @@ impl Clock for Events {
         match (a.view(), b.view()) {
             (View::Known(x), View::Known(y)) => EventToken::known(x.max(y)),
             // What is over delays nobody.
-            (View::Known(x), _) if x <= self.granted_ns => b,
-            (_, View::Known(y)) if y <= self.granted_ns => a,
+            (View::Known(x), _) if x <= self.floor_ns => b,
+            (_, View::Known(y)) if y <= self.floor_ns => a,
             (View::Op { device: x, .. }, View::Op { device: y, .. }) if x == y => {
                 a.later_of_one_device(b)
             }
@@ -611,98 +282,103 @@ impl Clock for Events {
         }
     }
 
+    #[inline]
     fn begin_request(&mut self, request: u64) {
-        debug_assert!(self.open == NONE, "a request is open already");
-        self.open = self.new_slot(Request {
-            request,
-            issue_ns: self.at_ns,
-            end_ns: self.at_ns,
-            own: EventToken::NOTHING,
-            first_start_ns: u64::MAX,
-            last_own: 0,
-            unstarted: 0,
-            next_waiter: NONE,
-            handed_out: false,
-        });
-        self.open_own.clear();
-        self.later_start_ns = u64::MAX;
+        self.requests.begin(request, self.at_ns);
     }
 
+    #[inline]
     fn own(&mut self, token: EventToken) {
-        debug_assert!(self.open != NONE, "no request is open");
         let token = self.refresh(token);
-        let Some(request) = self.requests.get_mut(self.open as usize) else {
-            return;
-        };
-        request.last_own = self.issued;
-        request.first_start_ns = request.first_start_ns.min(self.later_start_ns);
-        self.later_start_ns = u64::MAX;
         if let View::Known(ns) = token.view() {
-            request.end_ns = request.end_ns.max(ns);
+            self.requests.own(self.issued, ns);
         } else {
-            let mut own = std::mem::take(&mut self.open_own);
-            self.leaves_of(token, &mut own);
-            self.open_own = own;
+            self.requests.own(self.issued, 0);
+            let mut pending = std::mem::take(&mut self.requests.open_own);
+            self.leaves_of(token, &mut pending);
+            self.requests.open_own = pending;
         }
     }
 
     fn end_request(&mut self) {
-        debug_assert!(self.open != NONE, "no request is open");
-        if self.open == NONE {
-            return;
+        let mut own = std::mem::take(&mut self.requests.open_own);
+        let token = self.gather(&mut own);
+        own.clear();
+        self.requests.open_own = own;
+        if let Some(slot) = self.requests.close(token) {
+            self.watch(slot);
         }
-        let mut own = std::mem::take(&mut self.open_own);
-        let slot = std::mem::replace(&mut self.open, NONE);
-        self.requests[slot as usize].own = self.gather(&mut own);
-        self.open_own = own;
-        self.incomplete += 1;
-        self.watch(slot);
+    }
+
+    #[inline]
+    fn end_request_known(&mut self) -> Option<Completion> {
+        let completion = self.requests.close_known();
+        if completion.is_none() {
+            self.end_request();
+        }
+        completion
     }
 
     fn drain(&mut self, out: &mut Vec<Completion>) {
-        while let Some(&Reverse((end_ns, _, slot))) = self.ready.peek() {
+        self.drains += 1;
+        if self.drains >= DRAINS_EACH {
+            self.drains = 0;
+            self.grant_all(self.floor_ns);
+        }
+        while let Some((end_ns, unstarted)) = self.requests.first_ready() {
             // An operation that did not start could still be the first one;
             // not so if it can only start after the end.
-            if end_ns > self.granted_ns && self.requests[slot as usize].unstarted > 0 {
-                break;
+            if unstarted {
+                if end_ns > self.floor_ns {
+                    break;
+                }
+                self.grant_all(self.floor_ns);
             }
-            self.ready.pop();
-            out.push(self.hand_out(slot));
+            out.extend(self.requests.hand_out());
         }
     }
 
     fn next_completion(&mut self) -> Option<Completion> {
-        debug_assert!(self.open == NONE, "a request is open");
         loop {
-            let ask_ns = self.asks.least_ns().unwrap_or(u64::MAX);
-            match self.ready.peek() {
-                Some(&Reverse((end_ns, _, slot))) if end_ns <= ask_ns => {
-                    self.ready.pop();
-                    return Some(self.hand_out(slot));
+            let (_, ask_ns, _) = self.least_ask();
+            match self.requests.first_ready() {
+                Some((end_ns, _)) if end_ns <= ask_ns => return self.requests.hand_out(),
+                // All others are later, whatever is granted before.
+                Some((end_ns, false)) if end_ns < self.no_end_ns() => {
+                    return self.requests.hand_out();
                 }
-                None if ask_ns == u64::MAX => return None,
-                _ => self.grant_next(),
+                Some((end_ns, _)) => self.grant_ahead(end_ns - 1),
+                None if ask_ns == NEVER_NS => return None,
+                None => self.grant_ahead(TIME_MAX_NS),
             }
         }
     }
 
     fn idle_since(&mut self, until_ns: u64) -> Option<u64> {
         // While a completion is unknown, it lies behind the least ask.
-        while self.incomplete > 0 && self.asks.least_ns().is_some_and(|ask_ns| ask_ns < until_ns) {
-            self.grant_next();
+        while self.requests.incomplete > 0 {
+            let (_, ask_ns, _) = self.least_ask();
+            if ask_ns >= until_ns {
+                return None;
+            }
+            self.grant_ahead(until_ns - 1);
         }
-        if self.incomplete > 0 {
-            return None;
-        }
-        self.latest_ns.filter(|&latest_ns| latest_ns < until_ns)
+        self.requests
+            .latest_ns
+            .filter(|&latest_ns| latest_ns < until_ns)
+    }
+
+    fn catch_up(&mut self) {
+        self.grant_all(self.floor_ns);
     }
 
     fn advance(&mut self, until_ns: u64) {
-        self.grant_until(until_ns.min(TIME_MAX_NS));
+        self.floor_ns = self.floor_ns.max(until_ns.min(TIME_MAX_NS));
+        self.grant_all(self.floor_ns);
     }
 
     fn finish(&mut self) {
-        self.grant_until(TIME_MAX_NS);
+        self.advance(TIME_MAX_NS);
     }
 
     fn known_end(&self, token: EventToken) -> Option<u64> {
@@ -710,12 +386,12 @@ impl Clock for Events {
         rest.pending.is_none().then_some(rest.known_ns)
     }
 
-    fn die_busy_ns(&self) -> &[u64] {
-        &self.die_busy_ns[..self.die_busy_ns.len() - 1]
+    fn die_busy_ns(&self) -> Vec<u64> {
+        self.die_busy_ns[..self.die_busy_ns.len() - 1].to_vec()
     }
 
-    fn channel_busy_ns(&self) -> &[u64] {
-        &self.channel_busy_ns
+    fn channel_busy_ns(&self) -> Vec<u64> {
+        self.channel_busy_ns.clone()
     }
 
     fn pcm_busy_ns(&self) -> u64 {
@@ -729,48 +405,17 @@ impl Clock for Events {
     fn reset(&mut self) {
         // Leaves and places in queues go on: see `Device::clear`.
         self.devices.iter_mut().for_each(Device::clear);
-        self.bus_ns.fill(0);
-        self.asks.clear();
+        self.channels.iter_mut().for_each(Channel::clear);
+        self.asks_ns.fill(NEVER_NS);
+        self.no_end_ns.fill(NEVER_NS);
+        self.coupled = 0;
         self.leaves_base = self.leaves_end();
         self.leaves.clear();
         self.at_ns = 0;
-        self.granted_ns = 0;
-        self.last_ask_ns = 0;
-        self.requests.clear();
-        self.free_request = NONE;
-        self.open = NONE;
-        self.open_own.clear();
-        self.incomplete = 0;
-        self.latest_ns = None;
-        self.ready.clear();
+        self.floor_ns = 0;
+        self.requests = Requests::default();
         self.die_busy_ns.fill(0);
         self.channel_busy_ns.fill(0);
-    }
-}
-
-impl Events {
-    /// Appends an operation to its device; if that is idle, it is released.
-    fn enqueue(&mut self, device: u32, record: Record) -> EventToken {
-        let queue = &mut self.devices[device as usize];
-        queue.trim(self.granted_ns);
-        let place = queue.base + queue.queue.len() as u64;
-        queue.queue.push_back(record);
-        if place == queue.head {
-            self.release(device);
-            self.run_woken();
-        }
-        self.refresh(EventToken::op(device, place))
-    }
-
-    /// The group of two groups: the longer one grows by the other, if it can.
-    fn grow_by_group(&mut self, a: EventToken, b: EventToken) -> EventToken {
-        let mut more = Vec::new();
-        let (all, other) = match b.view() {
-            View::Group { first, len } if first + len == self.leaves_end() => (b, a),
-            _ => (a, b),
-        };
-        self.leaves_of(other, &mut more);
-        more.into_iter().fold(all, |all, leaf| self.grow(all, leaf))
     }
 }
 
@@ -779,6 +424,6 @@ impl Events {
     /// Records kept: operations, leaves, requests, completions.
     pub(super) fn footprint(&self) -> usize {
         let operations: usize = self.devices.iter().map(|d| d.queue.len()).sum();
-        operations + self.leaves.len() + self.requests.len() + self.ready.len()
+        operations + self.leaves.len() + self.requests.footprint()
     }
 }

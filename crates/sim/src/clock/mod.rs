@@ -12,12 +12,13 @@
 //! * [`list`] replays a list that is known whole (the conformance vectors). It
 //!   is written for plainness, straight from the rules, and judges the others.
 
-mod asks;
+mod channel;
 mod closed;
 mod device;
 mod events;
 pub mod list;
 mod machine;
+mod shape;
 mod token;
 
 pub use closed::{Closed, KnownEnd};
@@ -120,8 +121,8 @@ pub trait Clock: Sized {
     /// Closes the open request.
     fn end_request(&mut self);
 
-    /// Closes the open request and hands out its completion at once, if the clock knows it for good
-    /// ([`EXACT_AT_ISSUE`](Self::EXACT_AT_ISSUE)); if not, it is handed out like any other.
+    /// Closes the open request and hands out its completion at once, if the clock knows it for good; if not, it
+    /// is handed out like any other. [`EXACT_AT_ISSUE`](Self::EXACT_AT_ISSUE): it always does.
     fn end_request_known(&mut self) -> Option<Completion> {
         self.end_request();
         None
@@ -129,9 +130,9 @@ pub trait Clock: Sized {
 
     /// Appends the completions that are settled and not yet handed out, each
     /// request once, in no order to rely on (the same in every run).
-    /// [`Events`] hands out what is complete at the time granted so far (`at`
-    /// of the newest operation, `until` of [`advance`](Self::advance)) and may
-    /// hand out more; [`Closed`] hands out everything.
+    /// [`Events`] hands out what it knows, which after [`catch_up`](Self::catch_up)
+    /// is at least what is complete at the time granted so far, and comes to know everything in time;
+    /// [`Closed`] hands out everything.
     fn drain(&mut self, out: &mut Vec<Completion>);
 
     /// Hands out the earliest completion (of equal ones the lowest number) of
@@ -153,6 +154,9 @@ pub trait Clock: Sized {
     /// would settle transfers that idle work can still precede.)
     fn idle_since(&mut self, until_ns: u64) -> Option<u64>;
 
+    /// Grants every ask at or before `at` of the newest operation, on all channels.
+    fn catch_up(&mut self);
+
     /// Grants every ask at or before `until_ns`: from now on no operation may
     /// have `at` before it.
     fn advance(&mut self, until_ns: u64);
@@ -166,10 +170,10 @@ pub trait Clock: Sized {
 
     /// Busy time of each die so far: the phases of its operations, counted at
     /// issue; waiting for the bus is not in it (metrics.md section 3).
-    fn die_busy_ns(&self) -> &[u64];
+    fn die_busy_ns(&self) -> Vec<u64>;
 
     /// Busy time of each channel's bus so far, counted at issue.
-    fn channel_busy_ns(&self) -> &[u64];
+    fn channel_busy_ns(&self) -> Vec<u64>;
 
     /// Busy time of the PCM device so far, counted at issue.
     fn pcm_busy_ns(&self) -> u64;

@@ -46,6 +46,10 @@ impl EventToken {
         Self(self.0.max(other.0))
     }
 
+    pub(super) const fn is_group(self) -> bool {
+        self.0 & (PENDING | GROUP) == PENDING | GROUP
+    }
+
     #[inline]
     pub(super) const fn view(self) -> View {
         let low = self.0 & !(PENDING | GROUP);

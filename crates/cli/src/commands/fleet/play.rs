@@ -193,12 +193,12 @@ impl Source for VolumeSource<'_> {
         Ok(())
     }
 
-    fn position(&self) -> String {
-        format!(
-            "volume {}, request {}",
-            self.0.volume().name,
-            self.0.taken()
-        )
+    fn place(&self) -> u64 {
+        self.0.taken()
+    }
+
+    fn position(&self, place: u64) -> String {
+        format!("volume {}, request {place}", self.0.volume().name)
     }
 }
 

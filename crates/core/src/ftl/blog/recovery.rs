@@ -429,7 +429,25 @@ impl Blog {
         let is_empty = old.is_some() && found.block(old).live == 0;
         if self.pool.is_empty() {
             eprintln!("DBG b={b} data={:?}", self.data);
-            for (blk, f) in found.scan.blocks() { eprintln!("DBG {:?} {:?} void={} {:?}", blk, found.blocks[(blk.0-found.first) as usize], f.is_void, found.scan.pages_of(blk).map(|(pos, lpn, r)| (pos, self.split(lpn), r.sequence, r.oob.tag, self.place[lpn.index()] == self.space.geometry.ppn(blk,pos))).collect::<Vec<_>>()); }
+            for (blk, f) in found.scan.blocks() {
+                eprintln!(
+                    "DBG {:?} {:?} void={} {:?}",
+                    blk,
+                    found.blocks[(blk.0 - found.first) as usize],
+                    f.is_void,
+                    found
+                        .scan
+                        .pages_of(blk)
+                        .map(|(pos, lpn, r)| (
+                            pos,
+                            self.split(lpn),
+                            r.sequence,
+                            r.oob.tag,
+                            self.place[lpn.index()] == self.space.geometry.ppn(blk, pos)
+                        ))
+                        .collect::<Vec<_>>()
+                );
+            }
             eprintln!("DBG held {:?}", found.held);
             let text = "no erased block is left to bring the pages of a logical block together; nothing is lost, and \
                         one block more would do";

@@ -111,6 +111,8 @@ fn known_ends_never_change_and_busy_times_add_up() {
                     clock.join(tokens[earlier], joined)
                 });
             tokens.push(clock.issue(op.flash_op(), after));
+            // Channels that nothing is issued to are looked at only when somebody asks.
+            clock.advance(op.at);
             for (token, time) in tokens.iter().zip(&wanted) {
                 match clock.known_end(*token) {
                     Some(0) => assert!(time.1 <= op.at, "seed {seed}: forgotten too early"),
@@ -172,5 +174,94 @@ fn a_reset_clock_is_as_new() {
             wanted.iter().map(|t| t.1).max().unwrap_or(0)
         );
         assert_eq!(clock.next_completion(), None);
+    }
+}
+
+/// A random list in which some items are runs of copies inside a die: the items as (first operation, last
+/// operation, pages of the run or 0), and the operations one by one.
+fn random_runs(rng: &mut Rng, machine: &Machine) -> (Vec<(usize, usize, u32)>, Vec<ListOp>) {
+    let len = 1 + rng.below(30) as usize;
+    let list = random_list(rng, machine, len);
+    let (mut items, mut ops): (Vec<(usize, usize, u32)>, Vec<ListOp>) = (Vec::new(), Vec::new());
+    for mut item in list {
+        let first = ops.len();
+        item.after
+            .iter_mut()
+            .for_each(|earlier| *earlier = items[*earlier].1);
+        let pages = if rng.chance(50) {
+            1 + rng.below(9) as u32
+        } else {
+            0
+        };
+        if pages == 0 {
+            ops.push(item);
+            items.push((first, first, 0));
+            continue;
+        }
+        let die = item.die.unwrap_or(0);
+        let copyback = rng.chance(30);
+        for _ in 0..pages {
+            let after = std::mem::take(&mut item.after);
+            if copyback {
+                ops.push(op(OpKind::CopyBack, die).at(item.at).after(&after));
+            } else {
+                ops.push(op(OpKind::Read, die).at(item.at).after(&after));
+                let read = ops.len() - 1;
+                ops.push(op(OpKind::Program, die).at(item.at).after(&[read]));
+            }
+        }
+        items.push((first, ops.len() - 1, pages));
+    }
+    (items, ops)
+}
+
+/// Runs of copies in one call, on channels of few dies and of many, against their operations one by one.
+#[test]
+fn runs_of_copies_equal_the_replayer() {
+    for seed in 0..CASES {
+        let mut rng = Rng(seed ^ 0x5_0f_c0_b1e5);
+        let mut machine = random_machine(&mut rng);
+        if rng.chance(20) {
+            machine.dies = machine.channels * (10 + rng.below(8) as u32);
+        }
+        let (items, ops) = random_runs(&mut rng, &machine);
+        let times = wanted(&machine, &ops, seed);
+        let mut clock = Events::new(&machine);
+        let mut tokens = vec![Default::default(); ops.len()];
+        let mut done = Vec::new();
+        for (number, &(first, last, pages)) in items.iter().enumerate() {
+            clock.set_time(ops[first].at);
+            clock.begin_request(number as u64);
+            let after = ops[first]
+                .after
+                .iter()
+                .fold(Default::default(), |all, &earlier| {
+                    clock.join(all, tokens[earlier])
+                });
+            let op = ops[first].flash_op();
+            tokens[last] = if pages == 0 {
+                clock.issue(op, after)
+            } else {
+                clock.copies(op.die, pages, op.kind == OpKind::CopyBack, after)
+            };
+            clock.own(tokens[last]);
+            match clock.end_request_known() {
+                Some(completion) => done.push(completion),
+                None if rng.chance(20) => clock.drain(&mut done),
+                None => {}
+            }
+        }
+        clock.finish();
+        clock.drain(&mut done);
+        done.sort_unstable_by_key(|completion| completion.request);
+        for (number, (&(first, last, _), completion)) in items.iter().zip(&done).enumerate() {
+            let wanted = Completion {
+                request: number as u64,
+                first_start_ns: times[first].0,
+                end_ns: times[last].1,
+            };
+            assert_eq!(*completion, wanted, "seed {seed}: {machine:?}");
+        }
+        assert_eq!(done.len(), items.len());
     }
 }

@@ -1,0 +1,249 @@
+//! A channel of the event engine: its bus, and the dies that ask for it, at most one ask a die.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::machine::{add_ns, mul_ns};
+use super::shape::Shape;
+
+/// No ask: later than any time.
+pub(super) const NEVER_NS: u64 = u64::MAX;
+
+/// Up to so many dies the least ask is found by looking at all of them.
+const SCANNED_LANES: usize = 12;
+
+/// A die on its channel: what its operation in work asks for.
+#[derive(Clone, Copy, Debug)]
+struct Lane {
+    ask_ns: u64,
+    /// Number of the operation, which decides between equal ask times.
+    number: u64,
+    /// Copies that are not over, 1 for an operation that is no run.
+    left: u32,
+    shape: u32,
+    /// Bus hold of the shape that is asked for.
+    step: u8,
+    started: bool,
+}
+
+impl Lane {
+    /// The end of its operation if it never waits: it comes not before that.
+    #[inline]
+    fn no_end_ns(&self, shape: &Shape) -> u64 {
+        let rest_ns = add_ns(self.ask_ns, shape.rest_ns[self.step as usize]);
+        if self.left <= 1 {
+            return rest_ns;
+        }
+        add_ns(rest_ns, shape.times_ns(self.left - 1))
+    }
+}
+
+/// What came of a grant.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Granted {
+    /// Place of the die on the channel.
+    pub(super) lane: u32,
+    /// Start of its operation, if this was its first bus hold.
+    pub(super) start_ns: Option<u64>,
+    /// End of its operation, if this was its last one.
+    pub(super) end_ns: Option<u64>,
+}
+
+/// A bus and the dies on it.
+#[derive(Clone, Debug)]
+pub(super) struct Channel {
+    /// End of the last grant.
+    pub(super) bus_ns: u64,
+    lanes: Vec<Lane>,
+    /// The asks as (time, number, lane), on channels with many dies only.
+    heap: BinaryHeap<Reverse<(u64, u64, u32)>>,
+}
+
+impl Channel {
+    pub(super) fn new(dies: u32) -> Self {
+        let idle = Lane {
+            ask_ns: NEVER_NS,
+            number: 0,
+            left: 0,
+            shape: 0,
+            step: 0,
+            started: false,
+        };
+        Self {
+            bus_ns: 0,
+            lanes: vec![idle; dies as usize],
+            heap: BinaryHeap::new(),
+        }
+    }
+
+    /// The operation `number` of the die at `lane`, which asks for nothing yet, first asks at `ask_ns`;
+    /// `started`: it started without the bus.
+    #[inline]
+    pub(super) fn ask(
+        &mut self,
+        lane: u32,
+        number: u64,
+        (shape, copies): (u32, u32),
+        ask_ns: u64,
+        started: bool,
+    ) {
+        self.lanes[lane as usize] = Lane {
+            ask_ns,
+            number,
+            left: copies,
+            shape,
+            step: 0,
+            started,
+        };
+        self.file(lane);
+    }
+
+    fn file(&mut self, lane: u32) {
+        if self.lanes.len() > SCANNED_LANES {
+            let Lane { ask_ns, number, .. } = self.lanes[lane as usize];
+            self.heap.push(Reverse((ask_ns, number, lane)));
+        }
+    }
+
+    /// Time of the least ask, and a time before which no operation on this channel ends; `NEVER_NS` if there is none.
+    #[inline]
+    pub(super) fn outlook(&self, shapes: &[Shape]) -> (u64, u64) {
+        if self.lanes.len() > SCANNED_LANES {
+            let least_ns = self.heap.peek().map_or(NEVER_NS, |Reverse(ask)| ask.0);
+            // A bus hold takes time.
+            return (least_ns, least_ns.saturating_add(1));
+        }
+        let (mut least_ns, mut no_end_ns) = (NEVER_NS, NEVER_NS);
+        for lane in self.lanes.iter().filter(|lane| lane.ask_ns < NEVER_NS) {
+            least_ns = least_ns.min(lane.ask_ns);
+            no_end_ns = no_end_ns.min(lane.no_end_ns(&shapes[lane.shape as usize]));
+        }
+        (least_ns, no_end_ns)
+    }
+
+    /// The die with the least ask, if that comes not after `until_ns`, and the last time at which an ask of the same
+    /// operation still comes before those of the others.
+    #[inline]
+    fn first(&mut self, until_ns: u64) -> Option<(u32, u64)> {
+        let mut first = (NEVER_NS, 0, 0);
+        let mut second = (NEVER_NS, 0);
+        if self.lanes.len() > SCANNED_LANES {
+            if self.heap.peek().is_none_or(|Reverse(ask)| ask.0 > until_ns) {
+                return None;
+            }
+            let Reverse(ask) = self.heap.pop()?;
+            first = ask;
+            if let Some(Reverse(ask)) = self.heap.peek() {
+                second = (ask.0, ask.1);
+            }
+        } else {
+            for (lane, &Lane { ask_ns, number, .. }) in self.lanes.iter().enumerate() {
+                if comes_before((ask_ns, number), (first.0, first.1)) {
+                    second = (first.0, first.1);
+                    first = (ask_ns, number, lane as u32);
+                } else if comes_before((ask_ns, number), second) {
+                    second = (ask_ns, number);
+                }
+            }
+        }
+        if first.0 > until_ns {
+            return None;
+        }
+        Some((first.2, second.0 - u64::from(second.1 < first.1)))
+    }
+
+    /// Grants asks up to `until_ns` in order, until there is none or an operation starts or ends.
+    #[inline]
+    pub(super) fn grant(&mut self, shapes: &[Shape], until_ns: u64) -> Option<Granted> {
+        while let Some((lane, others_ns)) = self.first(until_ns) {
+            let shape = self.lanes[lane as usize].shape as usize;
+            let granted = self.run(lane, &shapes[shape], until_ns.min(others_ns));
+            if granted.end_ns.is_none() {
+                self.file(lane);
+            }
+            if granted.start_ns.is_some() || granted.end_ns.is_some() {
+                return Some(granted);
+            }
+        }
+        None
+    }
+
+    /// Grants the asks of one operation up to `until_ns`, the first in any case.
+    #[inline]
+    fn run(&mut self, lane: u32, shape: &Shape, until_ns: u64) -> Granted {
+        let asking = &mut self.lanes[lane as usize];
+        let mut granted = Granted {
+            lane,
+            ..Granted::default()
+        };
+        if !asking.started {
+            asking.started = true;
+            granted.start_ns = Some(asking.ask_ns.max(self.bus_ns));
+        }
+        loop {
+            if asking.left > 1 && asking.step == 0 && asking.ask_ns >= self.bus_ns {
+                let copies = alone(asking, shape, until_ns);
+                if copies > 0 {
+                    let last_ns = add_ns(asking.ask_ns, mul_ns(shape.total_ns, copies - 1));
+                    let held_ns = shape.steps[shape.len as usize - 1].bus_ns;
+                    self.bus_ns = add_ns(add_ns(last_ns, shape.last_ask_ns), held_ns);
+                    asking.left -= copies as u32;
+                    asking.ask_ns = add_ns(last_ns, shape.total_ns);
+                    if asking.ask_ns > until_ns {
+                        return granted;
+                    }
+                }
+            }
+            let step = shape.steps[asking.step as usize];
+            self.bus_ns = add_ns(asking.ask_ns.max(self.bus_ns), step.bus_ns);
+            let next_ns = add_ns(self.bus_ns, step.cell_ns);
+            asking.step += 1;
+            if asking.step < shape.len {
+                asking.ask_ns = next_ns;
+            } else {
+                asking.left -= 1;
+                if asking.left == 0 {
+                    asking.ask_ns = NEVER_NS;
+                    granted.end_ns = Some(next_ns);
+                    return granted;
+                }
+                asking.step = 0;
+                asking.ask_ns = add_ns(next_ns, shape.before_ns);
+            }
+            if asking.ask_ns > until_ns {
+                return granted;
+            }
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.bus_ns = 0;
+        self.lanes
+            .iter_mut()
+            .for_each(|lane| lane.ask_ns = NEVER_NS);
+        self.heap.clear();
+    }
+}
+
+/// Whether an ask, as (time, number), comes before another.
+#[inline]
+fn comes_before(a: (u64, u64), b: (u64, u64)) -> bool {
+    // The times alone decide, nearly always.
+    a.0 < b.0 || (a.0 == b.0 && a.1 < b.1)
+}
+
+/// Copies of a run, but not its last one, all asks of which come up to `until_ns`: nobody is in their way, so they
+/// follow each other at the distance of their duration (timing.md section 11).
+#[inline]
+fn alone(lane: &Lane, shape: &Shape, until_ns: u64) -> u64 {
+    let Some(room_ns) = until_ns.checked_sub(add_ns(lane.ask_ns, shape.last_ask_ns)) else {
+        return 0;
+    };
+    let most = u64::from(lane.left - 1);
+    if mul_ns(shape.total_ns, most) <= room_ns {
+        most
+    } else {
+        // A duration of 0 leaves room for any number.
+        (room_ns / shape.total_ns + 1).min(most)
+    }
+}
