@@ -39,7 +39,7 @@ use crate::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::options;
 use crate::parts::heat::Heat;
-use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log, hybrid_costs};
+use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log, recovery_costs};
 use crate::report::{Observation, SchemeCounters, Table, bits_for};
 use partitions::{Partitions, Rule};
 
@@ -440,13 +440,8 @@ impl Ftl for Last {
     }
 
     fn recovery_costs(geometry: &Geometry, options: &LastOptions) -> Vec<RecoveryCost> {
-        let log_blocks = options.log_blocks.unwrap_or(0) / geometry.dies;
-        hybrid_costs(
-            geometry,
-            options.map_blocks,
-            options.map_entries_per_page,
-            log_blocks,
-        )
+        let plan = Self::plan(&Space::whole(geometry), options);
+        recovery_costs(geometry, plan.map(|(plan, _)| plan))
     }
 
     #[inline]
