@@ -21,7 +21,8 @@
 //! utilisation of the partitions. A read is one page read.
 //!
 //! **Recovery.** Block map from the map blocks or a full OOB scan; the kinds of log blocks from their roles;
-//! newest sequence number per page, whose order also gives the write numbers. Thresholds start anew.
+//! newest sequence number per page, whose order also gives the write numbers. Thresholds and update times start
+//! anew. Found log blocks take no more pages. A data block with a page that a power cut has spoilt is rebuilt.
 //!
 //! **Deviations and why.** The paper names neither starting values nor step sizes, and lets the partition
 //! sizes follow from who gets a reclaimed block; here the asking partition gets it, and two rules of ours
