@@ -86,6 +86,28 @@ fn gftl_gives_up_the_old_primary_of_a_job_that_has_ended() {
     );
 }
 
+/// A start from a snapshot goes by the tables, in which a page is trimmed, and a later full scan by the copies.
+#[test]
+fn last_plus_plus_finds_trimmed_pages_after_a_shutdown() {
+    holds(
+        "last++ dies=1 blocks=8 pages=2 logical_pages=6 order=any start=empty requests=16 \
+         seed=11776784 log_blocks=3 sequential_log_blocks=1 sequential_threshold=3 \
+         merge_cost_entries=1 summary_pages=true map_entries_per_page=1 cut=69:clean",
+    );
+}
+
+/// A recovery by map blocks is cut while it erases what no entry names; the full scan that follows must not take that
+/// for a rebuild.
+#[test]
+fn last_plus_plus_disregards_what_a_cut_recovery_was_erasing() {
+    holds(
+        "last++ dies=1 blocks=10 pages=4 logical_pages=8 order=ascending start=full requests=30 \
+         seed=1493569 log_blocks=3 sequential_log_blocks=1 sequential_threshold=2 partitions=2 \
+         hot_maximum_percent=50 summary_pages=false map_blocks=3 map_entries_per_page=4 \
+         cut=14:clean cut=1:clean",
+    );
+}
+
 /// With one block more than the least, GFTL comes up however often its recovery is torn.
 #[test]
 fn gftl_with_a_spare_block_never_refuses() {

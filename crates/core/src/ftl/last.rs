@@ -21,7 +21,8 @@
 //! utilisation of the partitions. A read is one page read.
 //!
 //! **Recovery.** Block map from the map blocks or a full OOB scan; the kinds of log blocks from their roles;
-//! newest sequence number per page, whose order also gives the write numbers. Thresholds start anew.
+//! newest sequence number per page, whose order also gives the write numbers. Thresholds and update times start
+//! anew. Found log blocks take no more pages. A data block with a page that a power cut has spoilt is rebuilt.
 //!
 //! **Deviations and why.** The paper names neither starting values nor step sizes, and lets the partition
 //! sizes follow from who gets a reclaimed block; here the asking partition gets it, and two rules of ours
@@ -39,7 +40,7 @@ use crate::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
 use crate::options;
 use crate::parts::heat::Heat;
-use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log, hybrid_costs};
+use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log, recovery_costs};
 use crate::report::{Observation, SchemeCounters, Table, bits_for};
 use partitions::{Partitions, Rule};
 
@@ -440,13 +441,8 @@ impl Ftl for Last {
     }
 
     fn recovery_costs(geometry: &Geometry, options: &LastOptions) -> Vec<RecoveryCost> {
-        let log_blocks = options.log_blocks.unwrap_or(0) / geometry.dies;
-        hybrid_costs(
-            geometry,
-            options.map_blocks,
-            options.map_entries_per_page,
-            log_blocks,
-        )
+        let plan = Self::plan(&Space::whole(geometry), options);
+        recovery_costs(geometry, plan.map(|(plan, _)| plan))
     }
 
     #[inline]

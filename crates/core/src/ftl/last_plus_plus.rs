@@ -22,8 +22,9 @@
 //! one page read.
 //!
 //! **Recovery.** Clean: the snapshot's pages, block map from map blocks or from the OOB of each block's first page. After a
-//! crash: block map, a summary page for each full random log block, OOBs of the others and of the sequential ones;
-//! newest sequence number wins, update counters and merge IDs start at 0, partitions come from the roles.
+//! crash: block map from map blocks, a summary page for each full random log block, OOBs of the others and of the
+//! sequential ones; without map blocks the OOBs of all pages. Newest sequence number wins, update counters and
+//! merge IDs start at 0, partitions come from the roles. Found log blocks take no more pages.
 //!
 //! **Deviations and why.** A Seq-ID is given once, when the entry is made: so the paper's text has it, its listing
 //! renumbers at every block. The floor of two blocks under the maximum hot size, its rounding up, and which partition

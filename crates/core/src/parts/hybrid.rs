@@ -21,12 +21,10 @@ use crate::parts::pool::Pool;
 use crate::parts::scan::move_tag;
 use crate::report::Merges;
 
-mod costs;
 mod from_map;
 mod from_tables;
 mod recovery;
 
-pub use costs::{MapCost, hybrid_costs};
 pub use from_map::{BlockMap, NamedLog};
 pub use from_tables::{KnownBlocks, KnownLog};
 pub use recovery::{FoundLog, Shortcuts, recovery_costs};

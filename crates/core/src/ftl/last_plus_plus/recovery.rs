@@ -11,12 +11,12 @@
 use std::collections::{HashMap, HashSet};
 
 use super::config::Plan;
-use super::snapshot::LogPages;
+use super::snapshot::{LogPages, SegmentBlocks};
 use super::{DIES, LastPlusPlus, LastPlusPlusOptions, Logs, SNAPSHOT_TAG, summary};
 use crate::address::{Lpn, Pbn, Ppn};
 use crate::flash::{Cause, Flash, Oob, OobRead, Role};
 use crate::ftl::{Means, NoRecovery};
-use crate::geometry::Space;
+use crate::geometry::{Geometry, Space};
 use crate::parts::heat::Heat;
 use crate::parts::hybrid::{
     BlockMap, FoundLog, Hybrid, KnownBlocks, KnownLog, NamedLog, Shortcuts,
@@ -29,6 +29,12 @@ struct Head {
     block: Pbn,
     position: u32,
     read: OobRead,
+}
+
+/// A snapshot as it was found.
+struct Snapshot {
+    blocks: Vec<Pbn>,
+    content: Vec<u8>,
 }
 
 /// What the flash holds to be faster than a full scan.
@@ -55,13 +61,13 @@ impl<F: Flash> Shortcuts<F> for Kept<'_> {
         let (logs, others) = of_unknown_kind.partition(|block| named.contains(block));
         // Where the log blocks are known the snapshot is among the others.
         let mut heads = self.read_heads(others, scan, flash)?;
-        let Some((blocks, content)) = self.read_snapshot(&heads, flash)? else {
+        let Some(snapshot) = self.read_snapshot(&heads, flash)? else {
             return Ok(None);
         };
-        self.blocks = blocks;
+        self.blocks = snapshot.blocks;
         heads.append(&mut self.read_heads(logs, scan, flash)?);
         heads.sort_unstable_by_key(|head| head.block);
-        Ok(self.interpret(map, &heads, &content, flash))
+        Ok(self.interpret(map, &heads, &snapshot.content, flash))
     }
 
     fn read_log(&mut self, scan: &mut Scan, log: NamedLog, flash: &mut F) -> Result<(), F::Error> {
@@ -142,7 +148,7 @@ impl Kept<'_> {
         &self,
         heads: &[Head],
         flash: &mut F,
-    ) -> Result<Option<(Vec<Pbn>, Vec<u8>)>, F::Error> {
+    ) -> Result<Option<Snapshot>, F::Error> {
         let geometry = &self.space.geometry;
         let first_page_of: HashMap<u64, Pbn> = heads
             .iter()
@@ -171,7 +177,7 @@ impl Kept<'_> {
                 return Ok(None);
             }
         }
-        Ok(Some((blocks, content)))
+        Ok(Some(Snapshot { blocks, content }))
     }
 
     /// The tables that snapshot and heads make; `None` if they contradict each other.
@@ -335,11 +341,11 @@ fn known_sequential(head: &Head, l: u32, programmed: &[bool], pages_per_block: u
 
 /// The segments of the snapshot's entries in their order; `None` if the blocks of an entry are of several.
 fn seq_ids(
-    segments: &[super::snapshot::SegmentBlocks],
-    geometry: &crate::geometry::Geometry,
+    segments: &[SegmentBlocks],
+    geometry: &Geometry,
     segment_of: &HashMap<Pbn, u32>,
 ) -> Option<Vec<u32>> {
-    let segment_of_entry = |blocks: &super::snapshot::SegmentBlocks| {
+    let segment_of_entry = |blocks: &SegmentBlocks| {
         let blocks = (0..).zip(blocks);
         let blocks = blocks.filter_map(|(die, block)| Some((die, block.as_ref()?.0)));
         let mut segments = blocks.map(|(die, i)| segment_of.get(&geometry.pbn(die, i)).copied());

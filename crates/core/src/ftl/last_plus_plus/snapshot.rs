@@ -5,7 +5,8 @@
 //! the next start knows anyway. A sequential entry names its blocks; the segment follows from their OOBs. The entries of
 //! the page table stand in the order of the log pages (dies, then blocks by index, then positions), and hold in
 //! the place of the address, which is thereby known, the LPN: all ones for a page that is not valid. An LPN needs
-//! no more bits than a physical address. The entries of blocks that are not in use fill each die's share.
+//! no more bits than a physical address. A bit of a page status table is 0 where a power cut has spoilt the page, because
+//! nothing can be read there. The entries of blocks that are not in use fill each die's share.
 
 use crate::address::Lpn;
 use crate::geometry::Geometry;
