@@ -30,6 +30,8 @@ pub enum Command {
     Run(RunArgs),
     /// Run all schemes, or some, on one trace and compare them
     Compare(CompareArgs),
+    /// Tell how each scheme comes up again after a power cut, and how long it takes
+    Recovery(RecoveryArgs),
     /// Look at, convert and generate traces
     #[command(subcommand)]
     Trace(TraceCommand),
@@ -114,6 +116,61 @@ pub struct CompareArgs {
     /// Runs at a time (default: one a processor)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub jobs: Option<u32>,
+}
+
+/// Arguments of `recovery`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  floatgate recovery
+  floatgate recovery --scheme bast,fast,last++ --log-blocks 4096
+  floatgate recovery --size 32GiB --part k9wbg08u1m --dies 1
+  floatgate recovery --size 1TiB --page 16KiB --json
+
+Every row is a way of coming up that a scheme has, with what it takes at most: every block is full, and
+the dies work side by side, each on a channel of its own. Without options: the device of the
+LAST++ paper (Tables I and III). Schemes that can keep their block map in flash, or summaries of their log
+blocks, are shown without and with them.")]
+pub struct RecoveryArgs {
+    /// Schemes to show, with commas between; all if left out
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
+    pub scheme: Vec<String>,
+    /// Capacity for the host
+    #[arg(long, value_name = "SIZE", default_value = "256GiB", value_parser = size)]
+    pub size: u64,
+    /// Flash part: its times, and its page and block unless given (`floatgate parts` lists them)
+    #[arg(long, value_name = "PART", default_value = "mt29f16g08")]
+    pub part: String,
+    /// Bytes of a page (default: the part's)
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub page: Option<u64>,
+    /// Pages of a block (default: the part's)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub pages_per_block: Option<u32>,
+    /// Dies
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub dies: u32,
+    /// Log blocks of the whole device (default: one for 512 data blocks, as in the paper, at least 8 a die)
+    #[arg(long, value_name = "N")]
+    pub log_blocks: Option<u32>,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Bytes: a number and a unit.
+fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match &text[digits.len()..] {
+        "" | "B" => 0,
+        "KiB" => 10,
+        "MiB" => 20,
+        "GiB" => 30,
+        "TiB" => 40,
+        unit => return Err(format!("{unit}: B, KiB, MiB, GiB or TiB")),
+    };
+    let number: u64 = digits.parse().map_err(|_| "a number and a unit, as 4KiB")?;
+    let bytes = number.checked_mul(1 << shift).filter(|&bytes| bytes > 0);
+    bytes.ok_or_else(|| "from 1 byte to 16 EiB".into())
 }
 
 /// The commands of `trace`.

@@ -12,6 +12,7 @@
 //! | [`ageing`] | named recipes that age a device before it is measured |
 //! | [`metrics`], [`energy`], [`results`] | what is measured and how it is reported |
 //! | [`conform`] | runs conformance vectors |
+//! | [`recovery`] | how long a device takes to come up again |
 //! | [`analytic`] | closed formulas to hold a run against |
 
 pub mod ageing;
@@ -24,6 +25,7 @@ pub mod flash;
 pub mod host;
 pub mod metrics;
 pub mod part;
+pub mod recovery;
 pub mod requests;
 pub mod results;
 pub mod run;

@@ -5,6 +5,7 @@ pub mod completions;
 pub mod config;
 pub mod conform;
 pub mod parts;
+pub mod recovery;
 pub mod run;
 pub mod schemes;
 mod study;
