@@ -34,6 +34,8 @@ pub enum Command {
     Fleet(FleetArgs),
     /// Measure how fast the schemes are simulated on this machine
     Bench(BenchArgs),
+    /// Tell how each scheme comes up again after a power cut, and how long it takes
+    Recovery(RecoveryArgs),
     /// Look at, convert and generate traces
     #[command(subcommand)]
     Trace(TraceCommand),
@@ -181,7 +183,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
     pub scheme: Vec<String>,
     /// Flash of the device, as 512MiB, 8GiB, 1TiB
-    #[arg(long, value_name = "SIZE", default_value = "8GiB", value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "8GiB", value_parser = bench_size)]
     pub size: u64,
     /// Dies
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1024))]
@@ -197,21 +199,72 @@ pub struct BenchArgs {
     pub json: bool,
 }
 
-/// Most bytes of a benchmark's device: page numbers must fit 32 bits.
-const SIZE_MAX: u64 = 8 << 40;
+/// Arguments of `recovery`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  floatgate recovery
+  floatgate recovery --scheme bast,fast,last++ --log-blocks 4096
+  floatgate recovery --size 32GiB --part k9wbg08u1m --dies 1
+  floatgate recovery --size 1TiB --page 16KiB --json
 
+Every row is a way of coming up that a scheme has, with what it takes at most: every block is full, and
+the dies work side by side, each on a channel of its own. Without options: the device of the
+LAST++ paper (Tables I and III). Schemes that can keep their block map in flash, or summaries of their log
+blocks, are shown without and with them.")]
+pub struct RecoveryArgs {
+    /// Schemes to show, with commas between; all if left out
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
+    pub scheme: Vec<String>,
+    /// Capacity for the host
+    #[arg(long, value_name = "SIZE", default_value = "256GiB", value_parser = size)]
+    pub size: u64,
+    /// Flash part: its times, and its page and block unless given (`floatgate parts` lists them)
+    #[arg(long, value_name = "PART", default_value = "mt29f16g08")]
+    pub part: String,
+    /// Bytes of a page (default: the part's)
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub page: Option<u64>,
+    /// Pages of a block (default: the part's)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub pages_per_block: Option<u32>,
+    /// Dies
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub dies: u32,
+    /// Log blocks of the whole device (default: one for 512 data blocks, as in the paper, at least 8 a die)
+    #[arg(long, value_name = "N")]
+    pub log_blocks: Option<u32>,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Most bytes of a benchmark's device: page numbers must fit 32 bits.
+const BENCH_BYTES_MAX: u64 = 8 << 40;
+
+/// Bytes: a number and a unit.
 fn size(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.');
     let (number, unit) = text.split_at(digits.unwrap_or(text.len()));
     let shift = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kb" | "kib" => 10,
         "m" | "mb" | "mib" => 20,
         "g" | "gb" | "gib" => 30,
         "t" | "tb" | "tib" => 40,
-        _ => return Err("a size such as 512MiB, 8GiB or 1TiB".into()),
+        _ => return Err("a size such as 4KiB, 512MiB, 8GiB or 1TiB".into()),
     };
-    let bytes = number.parse::<f64>().map_err(|e| e.to_string())? * (1_u64 << shift) as f64;
-    match bytes <= SIZE_MAX as f64 {
+    let number: f64 = number.parse().map_err(|_| "a number and a unit, as 4KiB")?;
+    let bytes = number * (1_u64 << shift) as f64;
+    match (1.0..(1_u64 << 60) as f64).contains(&bytes) {
         true => Ok(bytes as u64),
+        false => Err("from 1 byte to 1 EiB".into()),
+    }
+}
+
+fn bench_size(text: &str) -> Result<u64, String> {
+    let bytes = size(text)?;
+    match bytes <= BENCH_BYTES_MAX {
+        true => Ok(bytes),
         false => Err("at most 8 TiB".into()),
     }
 }

@@ -107,6 +107,7 @@ impl Cli {
             Command::Compare(args) => commands::compare::run(&args, schemes),
             Command::Fleet(args) => commands::fleet::run(&args, schemes),
             Command::Bench(args) => commands::bench::run(&args, schemes),
+            Command::Recovery(args) => commands::recovery::run(&args, schemes),
             Command::Trace(TraceCommand::Info(args)) => commands::trace_info::run(&args),
             Command::Trace(TraceCommand::Convert(args)) => commands::trace_convert::run(&args),
             Command::Trace(TraceCommand::Generate(args)) => commands::trace_generate::run(&args),

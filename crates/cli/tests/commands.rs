@@ -13,6 +13,7 @@ fn help_has_examples() {
         "compare",
         "fleet",
         "bench",
+        "recovery",
         "trace info",
         "trace convert",
         "trace generate",
@@ -35,6 +36,7 @@ fn help_has_examples() {
         "compare",
         "fleet",
         "bench",
+        "recovery",
         "trace",
         "image",
         "conform",
@@ -360,4 +362,45 @@ fn conformance_tells_equal_from_different() {
         ran.out,
         ran.err
     );
+}
+
+/// 65,536 data blocks a die and 7 % more, 1,024 log blocks: the device of LAST++, Tables I and III. 8,975,872 OOBs a die,
+/// each of 175 + 50,000 + 3,200 ns, are 479.1 s.
+#[test]
+fn recovery_of_the_papers_device() {
+    let place = Place::new();
+    let printed = place.run("recovery --scheme page,bast").ok().out;
+    let expected = "\
+scheme  options       means       after   OOB reads  page reads  PCM reads  programs  erases  time
+────────────────────────────────────────────────────────────────────────────────────────────────────
+page                  full scan   a cut  71,806,976           0          0         0       0  479 s
+bast    map_blocks=0  full scan   a cut  71,806,976           0          0         0       0  479 s
+bast    map_blocks=3  full scan   a cut  71,806,976           8          0     1,040      32  479 s
+bast    map_blocks=3  map blocks  a cut     265,216       1,032          0     1,040      32  1.93 s
+";
+    assert!(printed.starts_with(expected), "{printed}");
+    let json = place.run("recovery --scheme bast --dies 4 --json").ok().out;
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["rows"].as_array().unwrap().len(), 3);
+    assert_eq!(json["rows"][0]["means"], "full scan");
+}
+
+#[test]
+fn recovery_of_what_cannot_be() {
+    let place = Place::new();
+    for (arguments, words) in [
+        ("recovery --scheme nobody", "nobody"),
+        ("recovery --size 1EiB", "EiB"),
+        ("recovery --size 0", "from 1 byte"),
+        ("recovery --part nothing", "no part nothing"),
+        ("recovery --size 100TiB", "pages"),
+        ("recovery --scheme bast --log-blocks 9", "cannot be divided"),
+    ] {
+        let ran = place.run(arguments);
+        assert!(
+            ran.code == 2 && ran.err.contains(words),
+            "{arguments}: {}",
+            ran.err
+        );
+    }
 }

@@ -14,6 +14,7 @@
 //! | [`metrics`], [`energy`], [`results`] | what is measured and how it is reported |
 //! | [`driven`] | a device driven page by page without a trace, for benchmarks |
 //! | [`conform`] | runs conformance vectors |
+//! | [`recovery`] | how long a device takes to come up again |
 //! | [`analytic`] | closed formulas to hold a run against |
 
 pub mod ageing;
@@ -28,6 +29,7 @@ pub mod host;
 mod live;
 pub mod metrics;
 pub mod part;
+pub mod recovery;
 pub mod requests;
 pub mod results;
 pub mod run;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use floatgate_core::ftl::{Maker, SchemeInfo, each};
+use floatgate_core::ftl::{Maker, RecoveryCost, SchemeInfo, each};
 use floatgate_core::parts::wear::WearLeveling;
 use floatgate_core::{Ftl, Refusal};
 use floatgate_trace::{Reader, Request, TraceError};
@@ -183,6 +183,7 @@ pub struct Scheme {
     pub info: SchemeInfo,
     run: fn(Job<'_>) -> Result<Value, RunError>,
     memory_bytes: fn(&RunConfig) -> Result<u64, Refusal>,
+    recovery_costs: fn(&RunConfig) -> Result<Vec<RecoveryCost>, Refusal>,
     conform: fn(&RunConfig, &[VectorRequest]) -> Result<Value, String>,
     drive: fn(&RunConfig) -> Result<Box<dyn Driven>, Refusal>,
 }
@@ -194,6 +195,7 @@ impl Scheme {
             info: SchemeInfo::of::<S>(),
             run: run_scheme::<S>,
             memory_bytes: memory_bytes_of::<S>,
+            recovery_costs: recovery_costs_of::<S>,
             conform: conform_scheme::<S>,
             drive: drive_scheme::<S>,
         }
@@ -245,6 +247,14 @@ impl Scheme {
     /// The refusal of geometry, host or options.
     pub fn memory_bytes(&self, config: &RunConfig) -> Result<u64, Refusal> {
         (self.memory_bytes)(config)
+    }
+
+    /// What bringing the device of a configuration back takes, for each means the scheme has.
+    ///
+    /// # Errors
+    /// The refusal of geometry or options.
+    pub fn recovery_costs(&self, config: &RunConfig) -> Result<Vec<RecoveryCost>, Refusal> {
+        (self.recovery_costs)(config)
     }
 
     /// Plays the requests of a conformance vector and gives the counters that came out.
@@ -479,6 +489,11 @@ fn regions_needed(
         }
     }
     Ok(regions.len() as u64)
+}
+
+fn recovery_costs_of<S: Ftl>(config: &RunConfig) -> Result<Vec<RecoveryCost>, Refusal> {
+    let geometry = config.device.geometry()?;
+    Ok(S::recovery_costs(&geometry, &options_of::<S>(config)?))
 }
 
 fn memory_bytes_of<S: Ftl>(config: &RunConfig) -> Result<u64, Refusal> {

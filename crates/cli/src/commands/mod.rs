@@ -9,6 +9,7 @@ pub mod fleet;
 pub mod image;
 mod parallel;
 pub mod parts;
+pub mod recovery;
 pub mod run;
 pub mod schemes;
 mod study;
