@@ -97,6 +97,8 @@ pub struct Scan {
     first: Pbn,
     left_out: u32,
     oobs: Vec<Option<OobRead>>,
+    /// Pages that have been read.
+    is_read: Vec<bool>,
     blocks: Vec<Found>,
 }
 
@@ -112,12 +114,21 @@ impl Scan {
         flash: &mut F,
     ) -> Result<Self, F::Error> {
         let mut scan = Self::unread(space, left_out, flash);
-        for i in 0..space.blocks() {
-            if !scan.is_left_out(i) {
-                scan.read_block(Pbn(scan.first.0 + i), depth, flash)?;
+        scan.read_rest(depth, flash)?;
+        Ok(scan)
+    }
+
+    /// Reads what of it has not been read.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    pub fn read_rest<F: Flash>(&mut self, depth: Depth, flash: &mut F) -> Result<(), F::Error> {
+        for i in 0..self.space.blocks() {
+            if !self.is_left_out(i) {
+                self.read_block(Pbn(self.first.0 + i), depth, flash)?;
             }
         }
-        Ok(scan)
+        Ok(())
     }
 
     /// The same without a read: all that is known is which blocks are blank.
@@ -128,6 +139,7 @@ impl Scan {
             first: geometry.pbn(space.first_die, 0),
             left_out,
             oobs: vec![None; (space.blocks() * pages) as usize],
+            is_read: vec![false; (space.blocks() * pages) as usize],
             blocks: vec![Found::default(); space.blocks() as usize],
             space: space.clone(),
         };
@@ -138,7 +150,25 @@ impl Scan {
         scan
     }
 
-    /// Reads the OOBs of a block.
+    /// Reads the OOB of a page, whatever it is for.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    pub fn read_page<F: Flash>(
+        &mut self,
+        at: Ppn,
+        flash: &mut F,
+    ) -> Result<Option<OobRead>, F::Error> {
+        let (oob, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
+        let (block, position) = self.space.geometry.split(at);
+        let block = (block.0 - self.first.0) as usize;
+        let pages = self.space.geometry.pages_per_block as usize;
+        self.is_read[block * pages + position as usize] = true;
+        self.note(block, position, oob);
+        Ok(oob)
+    }
+
+    /// Reads the OOBs of a block that have not been read.
     ///
     /// # Errors
     /// Those of the flash.
@@ -154,24 +184,19 @@ impl Scan {
             Depth::UpToErased => pages.min(flash.written(block) + 1),
         };
         for position in 0..end {
-            self.read_page(self.space.geometry.ppn(block, position), flash)?;
+            let index = (block.0 - self.first.0) * pages + position;
+            if !self.is_read[index as usize] {
+                let at = self.space.geometry.ppn(block, position);
+                self.read_page(at, flash)?;
+            }
         }
         Ok(())
     }
 
-    /// Reads the OOB of one page.
-    ///
-    /// # Errors
-    /// Those of the flash.
-    pub fn read_page<F: Flash>(
-        &mut self,
-        at: Ppn,
-        flash: &mut F,
-    ) -> Result<Option<OobRead>, F::Error> {
+    /// Notes a page that is known from elsewhere.
+    pub fn set_page(&mut self, at: Ppn, read: OobRead) {
         let (block, position) = self.space.geometry.split(at);
-        let (oob, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
-        self.note((block.0 - self.first.0) as usize, position, oob);
-        Ok(oob)
+        self.note((block.0 - self.first.0) as usize, position, Some(read));
     }
 
     fn is_left_out(&self, block: u32) -> bool {
@@ -367,23 +392,22 @@ impl Scan {
         fences
     }
 
-    /// Erases every block that holds something, but no newest copy. After it no block without a valid page
-    /// is anything but blank. Returns the blank blocks in the order of their numbers.
+    /// Erases every block that holds something, but no newest copy; those with mapping pages first, so that nothing
+    /// else changes while they still tell how everything was. After it no block without a valid page is anything
+    /// but blank. Returns the blank blocks in the order of their numbers.
     ///
     /// # Errors
     /// Those of the flash.
     pub fn erase_useless<F: Flash>(&mut self, flash: &mut F) -> Result<Vec<Pbn>, F::Error> {
-        for i in 0..self.blocks.len() {
-            let found = self.blocks[i];
-            if found.is_used && found.valid == 0 {
-                let block = Pbn(self.first.0 + i as u32);
-                let cause = if found.holds_map {
-                    Cause::Map
-                } else {
-                    Cause::Gc
-                };
-                flash.erase(block, cause, F::Token::default())?;
-                self.forget(i);
+        for cause in [Cause::Map, Cause::Gc] {
+            for i in 0..self.blocks.len() {
+                let found = self.blocks[i];
+                let is_meant = found.holds_map == (cause == Cause::Map);
+                if is_meant && found.is_used && found.valid == 0 {
+                    let block = Pbn(self.first.0 + i as u32);
+                    flash.erase(block, cause, F::Token::default())?;
+                    self.forget(i);
+                }
             }
         }
         let is_blank = |&i: &u32| !self.is_left_out(i) && !self.blocks[i as usize].is_used;
