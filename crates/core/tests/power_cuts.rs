@@ -2,6 +2,7 @@
 
 use floatgate_core::ftl::{Visitor, all, visit};
 use floatgate_core::rng::SplitMix64;
+use floatgate_core::suite::Case;
 use floatgate_core::torture::{Effort, Tally, cut_everywhere, random_case, random_cuts, replay};
 use floatgate_core::{Ftl, Striped};
 
@@ -125,6 +126,66 @@ fn gftl_with_a_spare_block_never_refuses() {
         let tally = cut_everywhere::<Gftl>(&case, &effort).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(tally.refused, 0, "{case}");
     }
+}
+
+/// Cases, cut everywhere, each of which broke when one rule of DFTL's recovery was left out.
+fn holds_everywhere(line: &str) {
+    let case = Case::parse(line).unwrap();
+    let tally = cut_everywhere::<floatgate_core::ftl::dftl::Dftl>(&case, &Effort::default());
+    assert_eq!(
+        tally.unwrap_or_else(|failure| panic!("{failure}")).refused,
+        0
+    );
+}
+
+/// A block of trimmed pages is half erased, and the translation pages still name it.
+#[test]
+fn dftl_reads_a_die_where_an_erase_can_have_been_cut() {
+    holds_everywhere(
+        "dies=1 blocks=19 pages=3 logical_pages=15 order=ascending start=empty requests=42 seed=8910651 \
+         cmt_policy=lru tp_entries=2 integrity=TIMEOUT fetch=entry batch=true gc_seed=7 streams=shared \
+         placement=static",
+    );
+}
+
+/// The same right after a recovery: an open block that looks as if it had room is closed.
+#[test]
+fn dftl_does_not_take_a_closed_block_for_an_open_one() {
+    holds_everywhere(
+        "dies=1 blocks=19 pages=4 logical_pages=16 order=any start=full requests=32 seed=240906 \
+         cmt_policy=slru tp_entries=1 integrity=TIMEOUT lazy_copy=on gc_policy=greedy gc_d=1 streams=split \
+         placement=static",
+    );
+}
+
+/// The target of a move that was cut sits in the reserve, and what it has moved is pending.
+#[test]
+fn dftl_gives_up_the_target_of_a_move_that_was_cut() {
+    holds_everywhere(
+        "dies=1 blocks=14 pages=5 logical_pages=25 order=ascending start=empty requests=39 seed=12186191 \
+         cmt_entries=2 cmt_policy=lru tp_entries=4 integrity=REQ batch=true gc_policy=cost-benefit gc_seed=7 \
+         streams=shared",
+    );
+}
+
+/// A page that no translation page knows, in a block that was open before.
+#[test]
+fn dftl_finds_the_page_of_a_request_that_was_cut() {
+    holds_everywhere(
+        "dies=2 blocks=13 pages=5 logical_pages=30 order=ascending start=full requests=38 seed=14719468 \
+         cmt_entries=2 cmt_policy=lru tp_entries=4 integrity=PAGE fetch=request batch=false gc_policy=greedy \
+         streams=shared",
+    );
+}
+
+/// A translation page that a collection has moved tells what was pending then, not what was when it was written.
+#[test]
+fn dftl_marks_moved_translation_pages() {
+    holds_everywhere(
+        "dies=2 blocks=12 pages=3 logical_pages=18 order=any start=full requests=29 seed=6253442 \
+         cmt_entries=1 tp_entries=4 integrity=PAGE flush_ns=100000000000 batch=true lazy_copy=on \
+         gc_policy=d-choices gc_d=1 gc_seed=7 streams=split placement=static",
+    );
 }
 
 /// A line is read back as it was printed, and says so if it cannot be.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::address::{Pbn, Ppn};
+use crate::cut::{CutFlash, Tear};
 use crate::flash::Role;
 use crate::ftl::RecoveryCost;
 use crate::parts::scan::MORE;
@@ -372,4 +373,44 @@ fn a_recovery_leaves_nothing_pending() {
         formula.first_pages + formula.map_blocks + formula.pending
     );
     assert!(formula.pending <= open, "{}", formula.pending);
+}
+
+/// Trims of single pages in mode `PAGE` write translation pages and no data. Chosen so that no map block runs
+/// empty, they make a map collection take the last erased block. A cut there must leave one.
+#[test]
+fn a_map_collection_that_holds_the_last_erased_block_is_given_up() {
+    let case = Case::small(1, 38, 8, 20)
+        .with("tp_entries", 4)
+        .with("integrity", "PAGE");
+    let mut host = Host::new(&case, 16);
+    let geometry = host.space.geometry.clone();
+    let mut flash = CutFlash::new(host.flash.clone());
+    let has_blank =
+        |ram: &RamFlash| (0..geometry.blocks()).any(|block| ram.ledger.written(Pbn(block)) == 0);
+    let mut tried = 0;
+    for _ in 0..150 {
+        // The translation page in the fullest block, of those with pages left to trim.
+        let valid = |at: Ppn| host.ftl.store.valid(geometry.block_of(at));
+        let live =
+            |page: u32| (4 * page..4 * page + 4).find(|&lpn| host.shadow[lpn as usize].is_some());
+        let places = (0..).zip(host.ftl.map.pages.places());
+        let candidates = places.filter_map(|(page, at)| Some((valid(at), live(page)?)));
+        let (_, lpn) = candidates.max().expect("there are pages left");
+        flash.states = Some(Vec::new());
+        flash.ram.new_request(1);
+        let run = Run::whole(Lpn(lpn), 1);
+        host.ftl.trim(&mut flash, &run).unwrap();
+        host.shadow[lpn as usize] = None;
+        let states = flash.states.take().unwrap();
+        for (ram, change) in states.iter().filter(|(ram, _)| !has_blank(ram)) {
+            for tear in [Tear::Clean, Tear::Torn(tried)] {
+                host.flash = ram.clone();
+                tear.apply(&mut host.flash, *change);
+                host.recover(Means::Fastest);
+                host.recover(Means::FullScan);
+            }
+            tried += 1;
+        }
+    }
+    assert!(tried > 10, "{tried}");
 }
