@@ -20,134 +20,20 @@
 //! itself, or else some have lost their last live page before the cut, and with it their data block: that
 //! is an erased block more for each of these.
 
+mod found;
+mod tags;
+
+pub(super) use tags::DataTag;
+
 use super::log_table::LogTable;
 use super::{Blog, BlogOptions, Layout};
 use crate::address::{Lpn, Pbn, Ppn};
-use crate::flash::{Cause, Flash, OobRead, Role};
+use crate::flash::{Cause, Flash, Role};
 use crate::ftl::{Ftl, NoRecovery, Refusal};
-use crate::geometry::Space;
 use crate::parts::pool::Pool;
 use crate::parts::scan::{Depth, MORE, Newest, Rules, Scan, SpareBytes};
-use crate::report::bits_for;
-
-/// Shift of the block in the tag of a host page; the bits below are those of [`move_tag`](crate::parts::scan::move_tag).
-const BLOCK_SHIFT: u32 = 2;
-/// Bits of a tag above them.
-const BLOCK_BITS: u32 = 30;
-
-/// How host pages name the data block of their logical block: its number in the die, from 1, and above it as much of
-/// its number of erases as there is room for, which tells it from what the block was before.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct DataTag {
-    first: u32,
-    blocks: u32,
-    width: u32,
-}
-
-impl DataTag {
-    pub(super) fn new(space: &Space) -> Self {
-        let blocks = space.blocks();
-        Self {
-            first: space.geometry.pbn(space.first_die, 0).0,
-            blocks,
-            width: bits_for(u64::from(blocks) + 1) as u32,
-        }
-    }
-
-    /// The tag of a page of a logical block with that data block; 0 if its number has too many bits.
-    pub(super) fn of<F: Flash>(self, flash: &F, data: Pbn) -> u32 {
-        if self.width > BLOCK_BITS {
-            return 0;
-        }
-        let number = data.0 - self.first + 1;
-        let room = (1_u64 << (BLOCK_BITS - self.width)) - 1;
-        let life = (u64::from(flash.erase_count(data)) & room) as u32;
-        (number | life.checked_shl(self.width).unwrap_or(0)) << BLOCK_SHIFT
-    }
-
-    fn named_by(self, tag: u32) -> Option<Pbn> {
-        let is_host = tag & ((1 << BLOCK_SHIFT) - 1) == 0;
-        let number = (tag >> BLOCK_SHIFT) & ((1 << self.width.min(BLOCK_BITS)) - 1);
-        let is_named = is_host && (1..=self.blocks).contains(&number);
-        is_named.then(|| Pbn(self.first + number - 1))
-    }
-}
-
-/// The youngest page of a logical block that is not of an unfinished merge, and the data block that it tells.
-#[derive(Clone, Copy)]
-struct Head {
-    sequence: u64,
-    /// Tag of the host pages that came beside that data block, if it is one of them.
-    tag: Option<u32>,
-    data: Pbn,
-}
-
-impl Head {
-    fn of(tags: DataTag, block: Pbn, read: &OobRead) -> Self {
-        let named = tags.named_by(read.oob.tag);
-        let own = if read.oob.role == Role::Data {
-            block
-        } else {
-            Pbn::NONE
-        };
-        Self {
-            sequence: read.sequence,
-            tag: named.map(|_| read.oob.tag),
-            data: named.unwrap_or(own),
-        }
-    }
-}
-
-/// What a block is found to be.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Kind {
-    /// Erased.
-    #[default]
-    Blank,
-    Data,
-    Log,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Block {
-    kind: Kind,
-    /// Live pages.
-    live: u32,
-    /// Logical blocks that it serves as a log block.
-    serves: u32,
-}
-
-/// What the scan comes to, while the tables are made.
-struct Found {
-    scan: Scan,
-    bytes: SpareBytes,
-    /// Sequence number of the newest copy of each page.
-    sequence: Vec<u64>,
-    /// By block of the die.
-    blocks: Vec<Block>,
-    /// By logical block: its log blocks in order, each with the sequence number of its first page there.
-    held: Vec<Vec<(u64, Pbn)>>,
-    first: u32,
-}
-
-impl Found {
-    fn block(&mut self, block: Pbn) -> &mut Block {
-        &mut self.blocks[(block.0 - self.first) as usize]
-    }
-
-    fn of_kind(&self, kind: Kind) -> impl Iterator<Item = Pbn> + '_ {
-        let numbered = self.blocks.iter().enumerate();
-        let of_kind = numbered.filter(move |(_, block)| block.kind == kind);
-        of_kind.map(|(i, _)| Pbn(self.first + i as u32))
-    }
-
-    /// The logical block `b` has no log blocks any more.
-    fn leave(&mut self, b: u32) {
-        for (_, log) in std::mem::take(&mut self.held[b as usize]) {
-            self.block(log).serves -= 1;
-        }
-    }
-}
+use found::{Block, Found, Kind};
+use tags::Head;
 
 impl Blog {
     pub(super) fn scan<F: Flash>(
@@ -428,27 +314,6 @@ impl Blog {
         let old = self.data[b as usize];
         let is_empty = old.is_some() && found.block(old).live == 0;
         if self.pool.is_empty() {
-            eprintln!("DBG b={b} data={:?}", self.data);
-            for (blk, f) in found.scan.blocks() {
-                eprintln!(
-                    "DBG {:?} {:?} void={} {:?}",
-                    blk,
-                    found.blocks[(blk.0 - found.first) as usize],
-                    f.is_void,
-                    found
-                        .scan
-                        .pages_of(blk)
-                        .map(|(pos, lpn, r)| (
-                            pos,
-                            self.split(lpn),
-                            r.sequence,
-                            r.oob.tag,
-                            self.place[lpn.index()] == self.space.geometry.ppn(blk, pos)
-                        ))
-                        .collect::<Vec<_>>()
-                );
-            }
-            eprintln!("DBG held {:?}", found.held);
             let text = "no erased block is left to bring the pages of a logical block together; nothing is lost, and \
                         one block more would do";
             return Err(Refusal::new("blocks", text.into()).into());
