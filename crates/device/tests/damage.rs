@@ -522,7 +522,7 @@ fn thousands_of_mutations() {
     let path = folder.path().join("mutant.img");
     let l = layout();
     let mut rng = SplitMix64::new(20);
-    for round in 0..4000 {
+    for round in 0..2000 {
         let mut bytes = original.clone();
         for _ in 0..1 + rng.below(3) {
             let (at, length) = target(&mut rng, &l);

@@ -421,6 +421,10 @@ impl Pass<'_> {
                 );
                 self.report
                     .add(Severity::Note, "spares-ended", (None, None), text);
+                // The last program failed, and there was nowhere to move its block.
+                for &(finding, _) in self.tops.iter().filter(|top| top.1 == die as u32) {
+                    self.report.findings[finding].severity = Severity::Note;
+                }
             }
         }
     }
