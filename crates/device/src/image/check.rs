@@ -247,7 +247,7 @@ struct Pass<'a> {
     claims: Claims,
     /// By die.
     bad_blocks: Vec<u32>,
-    /// Findings of unreadable pages with nothing above them, by die: where the spares have ended it is a program
+    /// Findings of unreadable pages that may have been the last of their block, by die: where the spares have ended it is a program
     /// that failed.
     tops: Vec<(usize, u32)>,
     sequences: Vec<Numbered>,
@@ -301,7 +301,9 @@ impl Pass<'_> {
         let geometry = &self.reader.header.geometry;
         let (block, position) = geometry.split(floatgate_core::Ppn(page));
         let mut above = seen.slots[position as usize + 1..].iter();
-        let is_top = above.all(|slot| matches!(slot, Slot::Erased | Slot::Stale(_)));
+        // Where cells take any order, any page may have been the last.
+        let is_top = geometry.program_order == ProgramOrder::Any
+            || above.all(|slot| matches!(slot, Slot::Erased | Slot::Stale(_)));
         let is_bad = seen.record.state != BlockState::Good;
         if is_top {
             let die = geometry.die_of(block);
@@ -419,6 +421,10 @@ impl Pass<'_> {
                 );
                 self.report
                     .add(Severity::Note, "spares-ended", (None, None), text);
+                // The last program failed, and there was nowhere to move its block.
+                for &(finding, _) in self.tops.iter().filter(|top| top.1 == die as u32) {
+                    self.report.findings[finding].severity = Severity::Note;
+                }
             }
         }
     }

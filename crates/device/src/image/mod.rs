@@ -254,7 +254,10 @@ impl ImageNand {
         self.header.sequence += 1;
         let at = self.header.sequence % 2 * HEADER_BYTES as u64;
         self.put(&self.header.encode(), at)?;
-        self.sync()
+        match self.durability {
+            Durability::Machine => self.sync(),
+            Durability::Process => Ok(()),
+        }
     }
 
     fn put(&self, bytes: &[u8], at: u64) -> Result<(), NandError> {
