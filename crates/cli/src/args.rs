@@ -177,7 +177,8 @@ pub struct FleetArgs {
 
 Random 4 KiB writes at steady state, random requests of which 70 % are reads, and sequential writes, on a
 device that begins full, with 10 % of its blocks spare. Ratios hold on a noisy machine; rates hold
-only for the moment. With 256GiB page alone takes a minute or two and about 1 GB of memory.")]
+only for the moment. Memory: about 8 bytes a page of the flash for page, 12 for dftl and hat, and 8 for the
+loop beside them.")]
 pub struct BenchArgs {
     /// Schemes to measure, with commas between; all if left out
     #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
