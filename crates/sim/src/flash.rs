@@ -18,6 +18,8 @@ pub struct Partial {
     pub last_slot: u32,
     /// Bytes that a read of the last page transfers; 0: the whole page.
     pub last_bytes: u32,
+    /// Bus time of the data of these two, for energy.
+    pub data_ns: [u64; 2],
 }
 
 /// Transfers and copies that the plain counters do not tell apart; energy needs them.
@@ -53,8 +55,8 @@ pub struct SimFlash<C: Clock> {
     copyback: bool,
     planes: u32,
     page_bytes: u32,
-    short_read_data_ns: [u64; 2],
-    partial: Partial,
+    /// What of the request in work is not a whole page, if anything is not.
+    partial: Option<Partial>,
     /// Reads of old content that the programs of partly written pages wait for.
     old_content: [Option<(Slot, C::Token)>; 2],
     reading_old_content: bool,
@@ -82,8 +84,7 @@ impl<C: Clock> SimFlash<C> {
             copyback,
             planes: machine.planes,
             page_bytes: machine.page_bytes,
-            short_read_data_ns: [0; 2],
-            partial: Partial::default(),
+            partial: None,
             old_content: [None; 2],
             reading_old_content: false,
             copied_out: vec![C::Token::default(); blocks],
@@ -92,12 +93,13 @@ impl<C: Clock> SimFlash<C> {
 
     /// Begins a host request that is issued at `at_ns`.
     #[inline]
-    pub fn begin_request(&mut self, number: u64, at_ns: u64, partial: Partial, data_ns: [u64; 2]) {
+    pub fn begin_request(&mut self, number: u64, at_ns: u64, partial: Option<&Partial>) {
         self.at_ns = at_ns;
         self.clock.set_time(at_ns);
         self.clock.begin_request(number);
-        self.partial = partial;
-        self.short_read_data_ns = data_ns;
+        if let Some(partial) = partial {
+            self.partial = Some(*partial);
+        }
     }
 
     /// Ends the host request; its completion, if the clock knows it already and `at_once` is wanted.
@@ -105,6 +107,9 @@ impl<C: Clock> SimFlash<C> {
     pub fn end_request(&mut self, at_once: bool) -> Option<Completion> {
         if self.old_content[0].is_some() {
             self.old_content = [None; 2];
+        }
+        if self.partial.is_some() {
+            self.partial = None;
         }
         if at_once {
             return self.clock.end_request_known();
@@ -149,12 +154,14 @@ impl<C: Clock> SimFlash<C> {
     /// Bytes that the read of a slot transfers (0: a whole page), and their data time.
     #[inline(always)]
     fn transfer(&self, slot: Slot) -> (u32, u64) {
-        if slot.0 == 0 && self.partial.first_bytes != 0 {
-            (self.partial.first_bytes, self.short_read_data_ns[0])
-        } else if slot.0 == self.partial.last_slot && self.partial.last_bytes != 0 {
-            (self.partial.last_bytes, self.short_read_data_ns[1])
-        } else {
-            (0, 0)
+        match &self.partial {
+            Some(partial) if slot.0 == 0 && partial.first_bytes != 0 => {
+                (partial.first_bytes, partial.data_ns[0])
+            }
+            Some(partial) if slot.0 == partial.last_slot && partial.last_bytes != 0 => {
+                (partial.last_bytes, partial.data_ns[1])
+            }
+            _ => (0, 0),
         }
     }
 

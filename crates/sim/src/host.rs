@@ -43,10 +43,8 @@ pub struct PageRequest {
     pub parts: Vec<Part>,
     /// Pages in all.
     pub pages: u32,
-    /// Transfers that are less than a page (reads).
-    pub partial: Partial,
-    /// Bus time of the short transfers' data, for energy.
-    pub data_ns: [u64; 2],
+    /// Transfers that are less than a page (reads), if there are any.
+    pub partial: Option<Partial>,
     /// Whether the first page is written only in part (writes).
     pub first_partial: bool,
     /// Whether the last page is written only in part, and is not the first.
@@ -65,7 +63,7 @@ impl PageRequest {
             first_slot: 0,
         });
         self.pages = pages;
-        self.partial = Partial::default();
+        self.partial = None;
         (self.first_partial, self.last_partial) = (false, false);
     }
 }
@@ -193,8 +191,7 @@ impl PageMapper {
     /// If the device does not have the address.
     pub fn map(&mut self, request: &Request, out: &mut PageRequest) -> Result<(), BeyondEnd> {
         out.parts.clear();
-        out.partial = Partial::default();
-        out.data_ns = [0; 2];
+        out.partial = None;
         (out.first_partial, out.last_partial, out.pages) = (false, false, 0);
         let kind = match request.op {
             Op::Read => Kind::Read,
@@ -257,16 +254,14 @@ impl PageMapper {
                 self.device.part.transfer_bytes(sectors as u32)
             }
         };
-        out.partial = Partial {
-            first_bytes: bytes(first_sectors),
-            last_slot: (last - first - 1) as u32,
-            last_bytes: bytes(last_sectors),
-        };
+        let (first_bytes, last_bytes) = (bytes(first_sectors), bytes(last_sectors));
         let data_ns = |bytes: u32| (u64::from(bytes) * self.device.part.out_ps).div_ceil(1000);
-        out.data_ns = [
-            data_ns(out.partial.first_bytes),
-            data_ns(out.partial.last_bytes),
-        ];
+        out.partial = Some(Partial {
+            first_bytes,
+            last_slot: (last - first - 1) as u32,
+            last_bytes,
+            data_ns: [data_ns(first_bytes), data_ns(last_bytes)],
+        });
     }
 
     fn place(
@@ -409,7 +404,7 @@ mod tests {
                         assert_eq!((mapped, long.kind), (Ok(()), Some(kind)));
                         assert_eq!((&long.parts[..], long.pages), (&[part][..], pages));
                         assert!(!long.first_partial && !long.last_partial);
-                        assert_eq!((long.partial.first_bytes, long.partial.last_bytes), (0, 0));
+                        assert!(long.partial.is_none());
                     }
                     if let (Ok(()), Some(part)) = (mapped, long.parts.first())
                         && request.op != Op::Trim

@@ -363,8 +363,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
     /// Hands whole pages to the scheme without timing (conformance).
     pub fn untimed(&mut self, kind: Kind, first: floatgate_core::Lpn, pages: u32) {
         let run = Run::whole(first, pages);
-        self.flash
-            .begin_request(self.next, 0, Default::default(), [0; 2]);
+        self.flash.begin_request(self.next, 0, None);
         self.next += 1;
         let count = u64::from(pages);
         let Ok(()) = match kind {
@@ -423,7 +422,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
             recorder.begins(&self.flash.ledger.counters, &self.flash.fine);
         }
         self.flash
-            .begin_request(number, issue_ns, pages.partial, pages.data_ns);
+            .begin_request(number, issue_ns, pages.partial.as_ref());
         let count = u64::from(pages.pages);
         match kind {
             Kind::Read => self.host.page_reads += count,
