@@ -188,6 +188,25 @@ fn dftl_marks_moved_translation_pages() {
     );
 }
 
+/// A block that some logical block has to itself may still count as a log block of another with no live page there.
+#[test]
+fn blog_swaps_in_a_block_that_served_others() {
+    holds(
+        "blog dies=2 blocks=10 pages=3 logical_pages=30 order=ascending start=full requests=50 \
+         seed=4334946 log_blocks=8 l=1 layout=mlc cut=65:clean",
+    );
+}
+
+/// A data block was erased and became one of the same logical block again: what was written beside it the first
+/// time does not count.
+#[test]
+fn blog_tells_the_lives_of_a_data_block_apart() {
+    holds(
+        "blog dies=1 blocks=7 pages=4 logical_pages=16 order=ascending start=empty requests=46 \
+         seed=16555771 log_blocks=2 l=1 cut=58:clean",
+    );
+}
+
 /// A line is read back as it was printed, and says so if it cannot be.
 #[test]
 fn replay_names_what_it_cannot_read() {

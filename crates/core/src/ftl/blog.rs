@@ -25,9 +25,11 @@
 //! with the smallest association is freed and erased (Situation 3, Space-GC). `mlc` reads the OOB of the
 //! group's newest page before each page read, page write, and once a group before a merge.
 //!
-//! **Recovery.** Full OOB scan, newest sequence number per page. Data blocks have role data; a logical block
-//! without one has swapped in the log block with its oldest live page. The others of role log are the log
-//! blocks, ordered by their first page. The sub-tables give the directory: newest page of each group.
+//! **Recovery.** Full OOB scan, newest sequence number per page. A page of the host names the data block of that
+//! time, so the youngest page of a logical block tells its data block. A logical block without one has swapped in
+//! the log block with its live pages. The others are the log blocks, ordered by their first page, and full from
+//! then on. DLT and LMT keep their orders, so the sub-tables still hold; a logical block for which they do not, because
+//! trimmed pages came back, has its pages copied together.
 //!
 //! **Deviations and why.** A written map in RAM tells pages that do not exist, which the paper would learn by an
 //! OOB read each. A swapped-in block keeps sub-tables that call it a log block, since an OOB cannot be

@@ -19,7 +19,9 @@
 //! blocks, cold pages first. Every translation reads OOBs: a host write, and a read of a live page.
 //!
 //! **Recovery.** Full OOB scan: newest sequence number per page; a block belongs to the superblock of its pages; the
-//! list is in the order of the blocks' first sequence numbers.
+//! list is in the order of the blocks' first sequence numbers. Copies name the blocks of their sources, so that of
+//! a full merge that was cut either the filled blocks are given up or the emptied ones. No copies; all blocks are
+//! closed. The PGD names the OOBs that agree with where the pages are.
 //!
 //! **Deviations and why.** The papers at hand leave open which superblock gives way when the pool is used up (here:
 //! one with a dead block, then the one written longest ago) and how many blocks a full merge writes

@@ -1,6 +1,7 @@
 //! Worked examples and the paper's figures.
 
 mod limits;
+mod recovery;
 
 use super::*;
 use crate::Striped;
