@@ -404,3 +404,45 @@ fn recovery_of_what_cannot_be() {
         );
     }
 }
+
+#[test]
+fn wear_levelling_is_an_option_of_every_scheme() {
+    let place = Place::new();
+    place
+        .run("trace generate skew --set space=2048 --set distinct=1024 --set writes=20000 --set x=90 --set arrival=fixed --set gap=400000 --page-bytes 2048 --out s.pages")
+        .ok();
+    let run = |scheme: &str, set: &str| {
+        let ran = place.run(&format!(
+            "run --scheme {scheme} --trace s.pages --json --set device.dies=1 {set}"
+        ));
+        ran.ok().json()["results"][0].clone()
+    };
+    for scheme in ["page", "bast", "last++"] {
+        let off = run(scheme, "");
+        let dynamic = run(scheme, "--set device.wear_leveling=dynamic");
+        let fixed = run(
+            scheme,
+            "--set scheme.wear_leveling=static --set scheme.wear_gap=4",
+        );
+        assert!(off["wear"]["leveling"].is_null());
+        assert_eq!(off["counters"], dynamic["counters"], "{scheme}");
+        assert_eq!(
+            off["counters"]["host"], fixed["counters"]["host"],
+            "{scheme}"
+        );
+        let swaps = fixed["wear"]["leveling"]["swaps"].as_u64().unwrap();
+        let erases = |record: &Value| {
+            record["counters"]["flash"]["erases"]["gc"]
+                .as_u64()
+                .unwrap()
+        };
+        assert_eq!(erases(&fixed), erases(&off) + swaps, "{scheme}");
+        let spread = |record: &Value| record["wear"]["spread"].as_u64().unwrap();
+        assert!(
+            spread(&fixed) <= spread(&off),
+            "{scheme}: {} {}",
+            spread(&fixed),
+            spread(&off)
+        );
+    }
+}
