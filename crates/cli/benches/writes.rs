@@ -4,8 +4,7 @@
 //! `cargo bench` runs the small device; `cargo bench -- --gib 8` another size, `--rounds N` more rounds,
 //! `--only page` one scheme beside the bare loop.
 
-use std::time::Instant;
-
+use cpu_time::ThreadTime;
 use floatgate::bare::{Bare, PAGES_PER_BLOCK};
 use floatgate_core::ftl::{fast::Fast, page::Page};
 use floatgate_core::options::Value;
@@ -187,7 +186,7 @@ fn main() {
             } else {
                 writes
             };
-            let start = Instant::now();
+            let start = ThreadTime::now();
             let ops = subject.writes(n);
             rates[i].push(n as f64 / start.elapsed().as_secs_f64());
             operations[i] = ops as f64 / n as f64;

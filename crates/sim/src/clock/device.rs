@@ -82,10 +82,10 @@ impl Device {
         Some(kept.map_or(0, |index| self.queue[index as usize].time_ns))
     }
 
-    /// Forgets what is over at `floor_ns`.
+    /// Forgets what is over at `granted_ns`.
     #[inline]
-    pub(super) fn trim(&mut self, floor_ns: u64) {
-        while self.base < self.head && self.queue[0].time_ns <= floor_ns {
+    pub(super) fn trim(&mut self, granted_ns: u64) {
+        while self.base < self.head && self.queue[0].time_ns <= granted_ns {
             self.queue.pop_front();
             self.base += 1;
         }

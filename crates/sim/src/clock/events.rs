@@ -17,11 +17,10 @@
 //!
 //! # What is kept
 //! An operation is identified by its die and its place in the die's queue. When
-//! all asks up to a time are granted, every operation whose end is not
-//! known ends later, and whatever is issued later is released at
-//! `floor_ns` or later. So an end that is known and not above `floor_ns` delays
-//! nobody any more: its record is dropped, and a token that still names it
-//! counts as time 0. No token can dangle, and memory holds just the backlog.
+//! all asks up to `granted_ns` are granted on all channels, every operation whose end is not
+//! known ends later, and so does whatever is issued later. So an end that is known and not above `granted_ns` delays
+//! nobody any more, neither an operation nor the completion of a request: its record is dropped, and a token that
+//! still names it counts as time 0. No token can dangle, and memory holds just the backlog.
 
 mod course;
 mod groups;
@@ -69,6 +68,9 @@ pub struct Events {
     at_ns: u64,
     /// No operation will be issued with `at` below it.
     floor_ns: u64,
+    /// All asks up to that time are granted on all channels: an operation whose end is not known ends later.
+    /// It may lag behind `floor_ns`.
+    granted_ns: u64,
     drains: u32,
     requests: Requests,
     die_busy_ns: Vec<u64>,
@@ -238,6 +240,7 @@ impl Clock for Events {
             issued: 0,
             at_ns: 0,
             floor_ns: 0,
+            granted_ns: 0,
             drains: 0,
             requests: Requests::default(),
             die_busy_ns: vec![0; dies as usize + 1],
@@ -271,8 +274,8 @@ impl Clock for Events {
         match (a.view(), b.view()) {
             (View::Known(x), View::Known(y)) => EventToken::known(x.max(y)),
             // What is over delays nobody.
-            (View::Known(x), _) if x <= self.floor_ns => b,
-            (_, View::Known(y)) if y <= self.floor_ns => a,
+            (View::Known(x), _) if x <= self.granted_ns => b,
+            (_, View::Known(y)) if y <= self.granted_ns => a,
             (View::Op { device: x, .. }, View::Op { device: y, .. }) if x == y => {
                 a.later_of_one_device(b)
             }
@@ -413,6 +416,7 @@ impl Clock for Events {
         self.leaves.clear();
         self.at_ns = 0;
         self.floor_ns = 0;
+        self.granted_ns = 0;
         self.requests = Requests::default();
         self.die_busy_ns.fill(0);
         self.channel_busy_ns.fill(0);

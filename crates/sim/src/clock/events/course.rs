@@ -10,9 +10,9 @@ impl Events {
     /// Appends an operation to its device; if that is idle, it is released.
     pub(super) fn enqueue(&mut self, device: u32, record: Record) -> EventToken {
         self.coupled += u32::from(record.after != EventToken::NOTHING);
-        let floor_ns = self.floor_ns;
+        let granted_ns = self.granted_ns;
         let queue = &mut self.devices[device as usize];
-        queue.trim(floor_ns);
+        queue.trim(granted_ns);
         let place = queue.base + queue.queue.len() as u64;
         queue.queue.push_back(record);
         if place == queue.head {
@@ -141,6 +141,7 @@ impl Events {
     /// Grants every ask up to `until_ns`.
     #[inline]
     pub(super) fn grant_all(&mut self, until_ns: u64) {
+        self.granted_ns = self.granted_ns.max(until_ns);
         if self.coupled > 0 {
             self.grant_in_order(until_ns);
             return;

@@ -104,7 +104,7 @@ impl Events {
     fn trim_leaves(&mut self) {
         while let Some(&leaf) = self.leaves.front() {
             match self.refresh(leaf).view() {
-                View::Known(ns) if ns <= self.floor_ns => {
+                View::Known(ns) if ns <= self.granted_ns => {
                     self.leaves.pop_front();
                     self.leaves_base += 1;
                 }
@@ -154,7 +154,7 @@ impl Events {
         // Tokens of operations sort by device, then place.
         leaves.sort_unstable_by_key(|&leaf| Reverse(leaf.bits()));
         leaves.dedup_by_key(|leaf| leaf.bits() >> PLACE_BITS);
-        if known_ns > self.floor_ns {
+        if known_ns > self.granted_ns {
             leaves.push(EventToken::known(known_ns));
         }
     }
