@@ -219,7 +219,7 @@ fn random_runs(rng: &mut Rng, machine: &Machine) -> (Vec<(usize, usize, u32)>, V
 #[test]
 fn runs_of_copies_equal_the_replayer() {
     for seed in 0..CASES {
-        let mut rng = Rng(seed ^ 0x5_0f_c0_b1e5);
+        let mut rng = Rng(seed ^ 0x0005_0fc0_b1e5);
         let mut machine = random_machine(&mut rng);
         if rng.chance(20) {
             machine.dies = machine.channels * (10 + rng.below(8) as u32);
