@@ -33,7 +33,7 @@ pub fn fuzz(targets: &[&str], seconds: u64) -> Outcome {
         .current_dir(&root)
         .env("RUSTC_WORKSPACE_WRAPPER", root.join("fuzz/with-coverage"))
         .args(["build", "--release", "--locked", "-p", "floatgate-fuzz"])
-        .args(["--features", "libfuzzer", "--target-dir", "target/fuzz"]));
+        .args(["--features", "libfuzzer"]));
     if !matches!(built, Outcome::Passed) {
         return built;
     }
@@ -74,7 +74,7 @@ fn fuzz_one(root: &Path, target: &'static str, seconds: u64) -> Outcome {
             return Outcome::Failed(format!("{}: {error}", folder.display()));
         }
     }
-    let output = Command::new(root.join("target/fuzz/release/fuzz"))
+    let output = Command::new(root.join("target/release/fuzz"))
         .env("FLOATGATE_FUZZ_TARGET", target)
         .arg(format!("-max_total_time={seconds}"))
         .arg(format!("-timeout={INPUT_SECONDS}"))

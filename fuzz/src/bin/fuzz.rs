@@ -2,7 +2,8 @@
 //! are libFuzzer's.
 #![no_main]
 
-use std::sync::OnceLock;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Once, OnceLock};
 
 use floatgate_fuzz::{TARGETS, Target};
 
@@ -20,8 +21,16 @@ libfuzzer_sys::fuzz_target!(
         let _ = TARGET.set(found);
     },
     |input: &[u8]| {
-        if let Some(target) = TARGET.get() {
-            (target.run)(input);
+        // A panic that is caught on its way is none: the Parquet library has some for damaged files.
+        static HOOK: Once = Once::new();
+        HOOK.call_once(|| std::panic::set_hook(Box::new(|_| {})));
+        if let Some(target) = TARGET.get()
+            && let Err(panic) = catch_unwind(AssertUnwindSafe(|| (target.run)(input)))
+        {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+            eprintln!("finding: {}", text.unwrap_or("a panic without a message"));
+            std::process::abort();
         }
     }
 );
