@@ -4,14 +4,18 @@
 //! |---|---|
 //! | `trace` | a file in any of the formats, compressed or not; the first byte says whether the format is detected or given |
 //! | `configuration` | a TOML text, read, checked, and tried out if the device it describes is small |
+//! | `image` | the bytes of an image file, or changes to a sound one: looked at, checked and dumped |
 //! | `cuts` | a scheme, a small device, requests with power cuts in them and in the recoveries |
 //!
 //! `cargo xtask fuzz` runs them under libFuzzer; the tests of this crate play the corpus, and damaged copies of it.
 
 use std::io::Cursor;
+use std::sync::OnceLock;
 
 use floatgate::config::{Settings, resolve::Plan, sizing::try_out};
-use floatgate_core::torture;
+use floatgate_core::{ProgramOrder, torture};
+use floatgate_device::SparesOptions;
+use floatgate_device::image::{DumpSelection, ImageSpec, check, create, dump, info};
 use floatgate_sim::run::schemes;
 use floatgate_trace::{Format, OpenOptions, open_reader};
 
@@ -24,7 +28,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 3] = [
+pub const TARGETS: [Target; 4] = [
     Target {
         name: "trace",
         run: trace,
@@ -32,6 +36,10 @@ pub const TARGETS: [Target; 3] = [
     Target {
         name: "configuration",
         run: configuration,
+    },
+    Target {
+        name: "image",
+        run: image,
     },
     Target {
         name: "cuts",
@@ -108,4 +116,67 @@ pub fn cuts(input: &[u8]) {
     if let Err(lost) = torture::play(input) {
         panic!("{lost}");
     }
+}
+
+/// A sound image of a small device.
+fn sound_image(scheme: &str, options: &str) -> Vec<u8> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("flash.img");
+    let spec = ImageSpec {
+        dies: 2,
+        blocks_per_die: 24,
+        pages_per_block: 4,
+        page_bytes: 512,
+        logical_pages: 64,
+        program_order: ProgramOrder::Ascending,
+        spares: SparesOptions::default(),
+        scheme: scheme.into(),
+        options: options.into(),
+        part: String::new(),
+        erase_limit: 0,
+    };
+    create(&path, &spec).unwrap_or_else(|error| panic!("{scheme}: {error}"));
+    std::fs::read(&path).expect("the image was made")
+}
+
+/// Bytes of one change to a sound image: where, and what is flipped there.
+const CHANGE_BYTES: usize = 5;
+
+/// Looks at an image. First byte: below 64 the others are the file; else they are changes to a sound image, which is
+/// also cut short if it is odd.
+pub fn image(input: &[u8]) {
+    static SOUND: OnceLock<[Vec<u8>; 2]> = OnceLock::new();
+    let Some((&choice, bytes)) = input.split_first() else {
+        return;
+    };
+    let file = if choice < 64 {
+        bytes.to_vec()
+    } else {
+        let sound = SOUND.get_or_init(|| {
+            [
+                sound_image("page", ""),
+                sound_image("fast", "log_blocks=8\nmap_blocks=2"),
+            ]
+        });
+        let mut file = sound[usize::from(choice >= 160)].clone();
+        for change in bytes.chunks_exact(CHANGE_BYTES) {
+            let at = u32::from_le_bytes([change[0], change[1], change[2], change[3]]) as usize;
+            let length = file.len();
+            file[at % length] ^= change[4];
+        }
+        if choice % 2 == 1 {
+            file.truncate(bytes.len() * 257 % file.len());
+        }
+        file
+    };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("flash.img");
+    std::fs::write(&path, &file).expect("a temporary file");
+    if let Ok(info) = info(&path) {
+        assert!(!info.to_string().is_empty());
+    }
+    if let Ok(report) = check(&path) {
+        assert!(!report.to_string().is_empty());
+    }
+    let _ = dump(&path, &DumpSelection::default());
 }
