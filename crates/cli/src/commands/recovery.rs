@@ -87,11 +87,11 @@ fn data_blocks(device: &Device) -> u64 {
     device.logical_pages / u64::from(device.part.pages_per_block)
 }
 
-/// Each option that changes the means of recovery, off and on.
+/// Each value of the options that change the means of recovery.
 fn variants(scheme: &Scheme, device: &Device) -> Vec<Vec<(String, Word)>> {
     let has = |key: &str| scheme.info.options.iter().any(|option| option.key == key);
     let mut variants = vec![Vec::new()];
-    let mut offer = |key: &str, values: [Word; 2]| {
+    let mut offer = |key: &str, values: &[Word]| {
         if has(key) {
             let with = |value: &Word, others: &Vec<(String, Word)>| {
                 let mut options = others.clone();
@@ -104,8 +104,10 @@ fn variants(scheme: &Scheme, device: &Device) -> Vec<Vec<(String, Word)>> {
                 .collect();
         }
     };
-    offer("map_blocks", [Word::Int(0), Word::Int(map_blocks(device))]);
-    offer("summary_pages", [Word::Bool(false), Word::Bool(true)]);
+    offer("map_blocks", &[Word::Int(0), Word::Int(map_blocks(device))]);
+    offer("summary_pages", &[Word::Bool(false), Word::Bool(true)]);
+    let modes = ["NOFLUSH", "TIMEOUT", "PAGE", "REQ"];
+    offer("integrity", &modes.map(|mode| Word::Text(mode.into())));
     variants
 }
 
@@ -126,7 +128,7 @@ fn rows_of<'a>(
         .map(|(key, value)| match value {
             Word::Bool(on) => format!("{key}={on}"),
             Word::Int(number) => format!("{key}={number}"),
-            other => format!("{key}={other:?}"),
+            Word::Text(word) => format!("{key}={word}"),
         })
         .collect();
     let mut options = variant;
