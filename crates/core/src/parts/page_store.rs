@@ -4,12 +4,16 @@
 use crate::address::{Lpn, Pbn, Ppn};
 use crate::corner::{large_table, prefetch};
 use crate::flash::{Cause, Flash, Oob, Role, Slot};
-use crate::ftl::{NoRecovery, Refusal, Start};
+use crate::ftl::{Refusal, Start};
 use crate::geometry::{Geometry, Space};
 use crate::parts::pool::Pool;
-use crate::parts::scan::{Depth, Rules, Scan, move_tag};
+use crate::parts::scan::move_tag;
 use crate::parts::victims::{GcPolicy, Victims};
 use crate::{choice, options};
+
+mod audit;
+mod map_pages;
+mod recovery;
 
 /// How far ahead of a collection map entries are asked for: about the time of a memory access.
 const PREFETCH_PAGES: usize = 16;
@@ -247,127 +251,6 @@ impl PageStore {
             gc: Append::NONE,
             valid,
         });
-    }
-
-    /// Makes the tables from what the flash holds. Every block in use is closed: the rest of an open one is
-    /// lost until it is collected.
-    ///
-    /// # Errors
-    /// The refusal of [`PageStore::format`], or an error of the flash.
-    pub fn recover<F: Flash>(
-        space: &Space,
-        options: &PageOptions,
-        flash: &mut F,
-    ) -> Result<Self, NoRecovery<F::Error>> {
-        Self::check(options)?;
-        let mut store = Self::blank(space, options, 0)?;
-        store.scan(space, flash).map_err(NoRecovery::Flash)?;
-        Ok(store)
-    }
-
-    fn scan<F: Flash>(&mut self, space: &Space, flash: &mut F) -> Result<(), F::Error> {
-        let mut scan = Scan::read(space, 0, Depth::UpToErased, flash)?;
-        let newest = scan.newest(Rules::Moves);
-        let mut places = vec![Ppn::NONE; newest.place.len()];
-        for (local, at) in newest.place.into_iter().enumerate() {
-            places[space.device_lpn(Lpn(local as u32)).index()] = at;
-        }
-        self.take_found(&mut scan, &places, &[], flash)?;
-        self.relieve_dies(flash, &mut ())
-    }
-
-    /// Takes what was found on a flash: where the logical pages lie, and the mapping pages. Erases every block with
-    /// neither; all others are closed.
-    ///
-    /// # Errors
-    /// Those of the flash.
-    pub(crate) fn take_found<F: Flash>(
-        &mut self,
-        scan: &mut Scan,
-        places: &[Ppn],
-        map_pages: &[Ppn],
-        flash: &mut F,
-    ) -> Result<(), F::Error> {
-        let blank = scan.erase_useless(flash)?;
-        for die in 0..self.geometry.dies {
-            let on_die = |block: &&Pbn| self.geometry.die_of(**block) == die;
-            let free: Vec<Pbn> = blank.iter().filter(on_die).copied().collect();
-            self.add_die(free.into_iter(), 0);
-        }
-        let mut in_use: Vec<_> = scan.blocks().filter(|(_, found)| found.valid > 0).collect();
-        in_use.sort_unstable_by_key(|(_, found)| found.first);
-        for &(block, found) in &in_use {
-            self.victims.taken(block);
-            if found.holds_map && self.has_map_blocks {
-                self.victims.set_second(block);
-            }
-            let positions = self.geometry.first_page(block).index();
-            // A page that cannot be read is nobody's newest, whatever number stands for it.
-            self.page_at[positions..positions + self.geometry.pages_per_block as usize]
-                .fill(Lpn(0));
-            self.clock = self.clock.max(found.last);
-        }
-        self.map.copy_from_slice(places);
-        let numbered = places.iter().enumerate();
-        for (number, &at) in numbered.chain(map_pages.iter().enumerate()) {
-            if at.is_some() {
-                let block = self.geometry.block_of(at);
-                self.page_at[at.index()] = Lpn(number as u32);
-                self.victims.gained(block, scan.found(block).last);
-            }
-        }
-        for (block, _) in in_use {
-            self.victims.filled(block);
-        }
-        for at in places.iter().filter(|at| at.is_some()) {
-            let die = self.geometry.die_of(self.geometry.block_of(*at));
-            self.dies[die as usize].valid += 1;
-        }
-        Ok(())
-    }
-
-    /// Trimmed pages that came back can fill a die above the limit of round-robin placement: moves pages to
-    /// other dies until all are within it.
-    ///
-    /// # Errors
-    /// Those of the flash.
-    pub(crate) fn relieve_dies<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        moves: &mut impl Moves<F>,
-    ) -> Result<(), F::Error> {
-        if self.options.placement == Placement::Static {
-            return Ok(());
-        }
-        let limit = self.pages_limit();
-        for lpn in (0..self.map.len() as u32).map(Lpn) {
-            let from = self.map[lpn.index()];
-            let is_crowded = |die: u32| self.dies[die as usize].valid > limit;
-            if from.is_none() || !is_crowded(self.geometry.die_of(self.geometry.block_of(from))) {
-                continue;
-            }
-            let roomy = (0..self.geometry.dies).find(|&die| self.dies[die as usize].valid < limit);
-            let die = roomy.expect("all pages fit, so some die has room");
-            if !self.dies[die as usize].host.has_room() {
-                self.make_room(flash, die, moves)?;
-            }
-            let (to, done) = self.move_to_host_block(flash, die, lpn)?;
-            moves.moved(flash, lpn, to, done);
-        }
-        Ok(())
-    }
-
-    fn move_to_host_block<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        die: u32,
-        lpn: Lpn,
-    ) -> Result<(Ppn, F::Token), F::Error> {
-        let (to, full) = self.dies[die as usize].host.take();
-        let (from, oob) = (self.map[lpn.index()], Oob::new(lpn, Role::Data));
-        let done = flash.copy(from, to, oob, Cause::Gc, F::Token::default())?;
-        self.now_at(lpn, to, die, full);
-        Ok((to, done))
     }
 
     /// Checks the options and makes empty tables, without dies.
@@ -725,113 +608,5 @@ impl PageStore {
         self.moved += 1;
         moves.moved(flash, oob.lpn, to, done);
         Ok(())
-    }
-
-    /// Checks the tables; returns the live pages.
-    ///
-    /// # Errors
-    /// What does not agree.
-    pub fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
-        self.audit_with_map(flash, std::iter::empty())
-    }
-
-    /// The same beside mapping pages at those places.
-    ///
-    /// # Errors
-    /// What does not agree.
-    pub fn audit_with_map<F: Flash>(
-        &self,
-        flash: &F,
-        map_pages: impl Iterator<Item = Ppn>,
-    ) -> Result<u64, String> {
-        let mut valid = vec![0; self.geometry.blocks() as usize];
-        let mut live = 0;
-        for (lpn, &at) in self.map.iter().enumerate().filter(|(_, at)| at.is_some()) {
-            if !flash.is_programmed(at) || self.page_at[at.index()] != Lpn(lpn as u32) {
-                return Err(format!("live page {lpn} is not at {}", at.0));
-            }
-            valid[self.geometry.block_of(at).index()] += 1;
-            live += 1;
-        }
-        let mut valid_with_map = valid.clone();
-        map_pages.for_each(|at| valid_with_map[self.geometry.block_of(at).index()] += 1);
-        self.victims.audit(&valid_with_map)?;
-        for (i, die) in self.dies.iter().enumerate() {
-            let first = self.geometry.pbn(i as u32, 0).index();
-            let sum: u32 = valid[first..first + self.geometry.blocks_per_die as usize]
-                .iter()
-                .sum();
-            if sum != die.valid && self.options.placement == Placement::RoundRobin {
-                return Err(format!("die {i} counts {} valid pages of {sum}", die.valid));
-            }
-            if !die.pool.iter().all(|b| flash.written(b) == 0) {
-                return Err(format!("an erased block of die {i} is not erased"));
-            }
-        }
-        Ok(live)
-    }
-}
-
-/// Blocks with mapping pages among the data blocks, for schemes that keep their map on flash.
-impl PageStore {
-    /// Takes an erased block for mapping pages.
-    pub(crate) fn open_map(&mut self, die: u32) -> Append {
-        let append = self.open(die);
-        self.victims
-            .set_second(self.geometry.block_of(Ppn(append.next)));
-        append
-    }
-
-    /// A mapping page was programmed at `to`, the last place of its block if `full`.
-    pub fn map_programmed(&mut self, page: Lpn, to: Ppn, full: bool) {
-        self.clock += 1;
-        let block = self.geometry.block_of(to);
-        self.victims.gained(block, self.clock);
-        if full {
-            self.victims.filled(block);
-        }
-        self.page_at[to.index()] = page;
-    }
-
-    /// The copy of a mapping page at that place is out of date.
-    pub fn map_dropped(&mut self, old: Ppn) {
-        self.victims.lost(self.geometry.block_of(old), self.clock);
-    }
-
-    /// The map block of a die with the fewest valid pages, for which its last erased blocks are kept.
-    ///
-    /// # Panics
-    /// If none has an invalid page: the reserve forbids it.
-    pub fn map_victim(&self, die: u32) -> Pbn {
-        self.victims
-            .choose_second(die)
-            .expect("the reserve leaves a map block with an invalid page")
-    }
-
-    /// Whether a block holds mapping pages.
-    pub fn is_map(&self, block: Pbn) -> bool {
-        self.has_map_blocks && self.victims.is_second(block)
-    }
-
-    /// Blocks of a die that hold mapping pages.
-    pub fn map_blocks(&self, die: u32) -> u32 {
-        self.victims.second_blocks(die)
-    }
-
-    /// Valid pages of a block.
-    pub fn valid(&self, block: Pbn) -> u32 {
-        self.victims.valid(block)
-    }
-
-    /// The page, logical or mapping, that was programmed at a place.
-    pub fn page_at(&self, at: Ppn) -> Lpn {
-        self.page_at[at.index()]
-    }
-
-    /// A collected block has been erased.
-    pub fn reclaimed(&mut self, block: Pbn) {
-        self.victims.erased(block);
-        let die = self.geometry.die_of(block);
-        self.dies[die as usize].pool.give(block);
     }
 }
