@@ -8,6 +8,7 @@
 //! | [`host`] | trace requests to page requests: partial pages, addresses past the end, trims |
 //! | [`session`] | one scheme, one flash, one host: requests in, measurements out |
 //! | [`run`] | a whole run by the name of its scheme |
+//! | [`streamed`] | a trace decoded on a second thread while it is played |
 //! | [`requests`] | one row a request: times, and the work done for it |
 //! | [`wear`] | wear levelling below any scheme |
 //! | [`ageing`] | named recipes that age a device before it is measured |
@@ -34,4 +35,5 @@ pub mod requests;
 pub mod results;
 pub mod run;
 pub mod session;
+pub mod streamed;
 pub mod wear;

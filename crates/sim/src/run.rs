@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use floatgate_core::ftl::{Maker, RecoveryCost, SchemeInfo, each};
 use floatgate_core::parts::wear::WearLeveling;
 use floatgate_core::{Ftl, Refusal};
-use floatgate_trace::{Reader, Request, TraceError};
+use floatgate_trace::{Request, TraceError};
 use serde_json::Value;
 
 use crate::ageing::{self, Aged};
@@ -109,47 +109,6 @@ impl Source for Decoded<'_> {
 
     fn position(&self, place: u64) -> String {
         format!("request {place}")
-    }
-}
-
-/// A trace that is read as it is played, in constant memory.
-pub struct Streamed<O> {
-    open: O,
-    reader: Reader,
-}
-
-impl<O: FnMut() -> Result<Reader, TraceError>> Streamed<O> {
-    /// A source that opens the trace with `open`, again for every pass.
-    ///
-    /// # Errors
-    /// If it cannot be opened.
-    pub fn new(mut open: O) -> Result<Self, TraceError> {
-        let reader = open()?;
-        Ok(Self { open, reader })
-    }
-
-    /// The reader of the present pass.
-    pub fn reader(&self) -> &Reader {
-        &self.reader
-    }
-}
-
-impl<O: FnMut() -> Result<Reader, TraceError>> Source for Streamed<O> {
-    fn next(&mut self) -> Result<Option<Request>, TraceError> {
-        self.reader.next()
-    }
-
-    fn rewind(&mut self) -> Result<(), TraceError> {
-        self.reader = (self.open)()?;
-        Ok(())
-    }
-
-    fn place(&self) -> u64 {
-        self.reader.line()
-    }
-
-    fn position(&self, place: u64) -> String {
-        format!("{}, line {place}", self.reader.path())
     }
 }
 
@@ -515,6 +474,7 @@ mod tests {
     use super::*;
     use crate::config::{Device, Host};
     use crate::part::part;
+    use crate::streamed::Streamed;
     use floatgate_core::Start;
     use floatgate_trace::{OpenOptions, open_reader};
 

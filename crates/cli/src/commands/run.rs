@@ -1,7 +1,8 @@
 //! `floatgate run`: one scheme on one trace, read as it is played.
 
 use floatgate_sim::requests::RequestsFile;
-use floatgate_sim::run::{Progress, Scheme, Streamed};
+use floatgate_sim::run::{Progress, Scheme};
+use floatgate_sim::streamed::Streamed;
 
 use super::schemes::find;
 use super::study::{Scan, Study, document, notes_text, write_report};
