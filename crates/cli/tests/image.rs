@@ -187,7 +187,7 @@ fn damage_is_named_and_tells_by_the_exit_code() {
         ran.out
     );
     assert!(
-        lines[3].starts_with("a.img: 2 errors, 1 notes; "),
+        lines[3].starts_with("a.img: 2 errors, 1 note; "),
         "{}",
         ran.out
     );

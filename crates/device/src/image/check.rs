@@ -97,14 +97,19 @@ impl std::fmt::Display for CheckReport {
         }
         writeln!(
             f,
-            "{}: {} errors, {} notes; {} pages good, {} erased",
+            "{}: {}, {}; {} pages good, {} erased",
             self.path.display(),
-            self.count(Severity::Error),
-            self.count(Severity::Note),
+            plural(self.count(Severity::Error), "error"),
+            plural(self.count(Severity::Note), "note"),
             self.pages_good,
             self.pages_erased
         )
     }
+}
+
+fn plural(number: usize, word: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{number} {word}{ending}")
 }
 
 /// Checks an image. One whose headers cannot be read gives a report that says so.
