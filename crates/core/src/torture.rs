@@ -362,11 +362,12 @@ impl<S: Ftl> Torture<'_, S> {
     /// Checks what was found after a cut in a request, and takes it as what the host knows now.
     fn settle(&mut self, request: &Request, found: &[u32]) -> Result<(), String> {
         self.compare(request, found)?;
-        for (page, &version) in self.shadow.iter_mut().zip(found) {
+        for (lpn, (page, &version)) in self.shadow.iter_mut().zip(found).enumerate() {
             let gone = version == ZEROES && !page.history.is_empty();
-            // What a shutdown keeps on flash need not name every copy that a scan would find: a trimmed page that comes
-            // back with it is a trimmed one still, and another of its versions may come back next time.
-            page.is_trimmed = gone || request.op == 'S' && page.is_trimmed;
+            // A map or a snapshot need not name every copy that a scan would find: a trimmed page that comes
+            // back is a trimmed one still, and another of its versions may come back next time, until it is written.
+            let is_written = request.op == 'W' && request.version_for(lpn as u32) == Some(version);
+            page.is_trimmed = gone || page.is_trimmed && !is_written;
             page.now = version;
             if version != ZEROES && !page.history.contains(&version) {
                 page.history.push(version);

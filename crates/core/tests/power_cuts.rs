@@ -219,3 +219,15 @@ fn replay_names_what_it_cannot_read() {
         assert!(replay(line).is_err(), "{line}");
     }
 }
+
+/// A trimmed page came back by the full scan, and as another of its versions by the map blocks after the next cut:
+/// allowed, as long as nobody has written it.
+#[test]
+fn last_plus_plus_may_bring_back_either_version_of_a_trimmed_page() {
+    holds(
+        "last++ dies=2 blocks=10 pages=4 logical_pages=24 order=ascending start=empty requests=49 seed=6483640 \
+         log_blocks=6 sequential_log_blocks=2 sequential_threshold=2 sequential_inclusive=false \
+         hot_maximum_percent=0 merge_cost_entries=1 summary_pages=false background=off idle_timeout_ns=0 \
+         map_blocks=3 map_entries_per_page=2 cut=130:clean cut=1:clean",
+    );
+}
