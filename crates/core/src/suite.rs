@@ -126,6 +126,15 @@ impl Case {
         Ok(case)
     }
 
+    /// The shape of its device.
+    ///
+    /// # Errors
+    /// The refusal of the shape.
+    pub fn geometry(&self) -> Result<Geometry, Refusal> {
+        let pages = self.logical_pages.into();
+        Geometry::new(self.dies, self.blocks, self.pages, pages, self.order)
+    }
+
     /// The options of a scheme with this case's values set.
     ///
     /// # Errors
@@ -164,13 +173,7 @@ impl<S: Ftl> Bench<S> {
     /// # Errors
     /// The refusal of geometry, options or scheme.
     pub fn new(case: &Case) -> Result<Self, Refusal> {
-        let geometry = Geometry::new(
-            case.dies,
-            case.blocks,
-            case.pages,
-            case.logical_pages.into(),
-            case.order,
-        )?;
+        let geometry = case.geometry()?;
         let mut flash = RamFlash::new(&geometry, PAGE_BYTES);
         let options = case.options_of::<S>()?;
         let ftl = S::format(&Space::whole(&geometry), &options, case.start, &mut flash)?;

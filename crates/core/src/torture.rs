@@ -14,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::address::{Lpn, Pbn};
 use crate::cut::{Change, CutFlash, Tear};
 use crate::ftl::{Ftl, Means, NoRecovery, Run, Start, Visitor, visit};
-use crate::geometry::{Geometry, ProgramOrder, Space};
+use crate::geometry::{ProgramOrder, Space};
 use crate::options::Options;
 use crate::ram::RamFlash;
 use crate::rng::SplitMix64;
@@ -557,14 +557,9 @@ fn prepare<'a, S: Ftl>(
     effort: &'a Effort,
     only: Option<Cuts>,
 ) -> Result<Torture<'a, S>, String> {
-    let geometry = Geometry::new(
-        case.dies,
-        case.blocks,
-        case.pages,
-        case.logical_pages.into(),
-        case.order,
-    );
-    let geometry = geometry.map_err(|refusal| format!("refused: {refusal}"))?;
+    let geometry = case
+        .geometry()
+        .map_err(|refusal| format!("refused: {refusal}"))?;
     let options = case.options_of::<S>();
     let first = if case.start == Start::Full {
         INITIAL
@@ -680,9 +675,7 @@ pub fn random_case<S: Ftl>(rng: &mut SplitMix64, requests: u32) -> Case {
 }
 
 fn is_accepted<S: Ftl>(case: &Case) -> bool {
-    let pages = case.logical_pages.into();
-    let geometry = Geometry::new(case.dies, case.blocks, case.pages, pages, case.order);
-    geometry.is_ok_and(|geometry| {
+    case.geometry().is_ok_and(|geometry| {
         let mut flash = RamFlash::new(&geometry, PAGE_BYTES);
         let options = case.options_of::<S>();
         options.is_ok_and(|options| {

@@ -4,10 +4,9 @@ use floatgate_core::{Ftl, Lpn};
 
 use crate::clock::Clock;
 use crate::host::Kind;
+use crate::run::READ_AHEAD;
 use crate::session::Session;
 
-/// Requests are known a little ahead, so their map entries are asked for ahead.
-const AHEAD: usize = 16;
 /// Between two arrivals: apart enough that no queue grows under one page a request.
 const GAP_NS: u64 = 10_000_000;
 
@@ -76,11 +75,11 @@ impl<S: Ftl, C: Clock> Device<S, C> {
 
 impl<S: Ftl, C: Clock> Driven for Device<S, C> {
     fn play(&mut self, asks: &[Ask]) {
-        for ask in asks.iter().take(AHEAD) {
+        for ask in asks.iter().take(READ_AHEAD) {
             self.session.prefetch_page(ask.first);
         }
         for (i, ask) in asks.iter().enumerate() {
-            if let Some(later) = asks.get(i + AHEAD) {
+            if let Some(later) = asks.get(i + READ_AHEAD) {
                 self.session.prefetch_page(later.first);
             }
             self.at_ns += GAP_NS;

@@ -321,7 +321,7 @@ fn run_on<S: Ftl, C: Clock>(mut job: Job<'_>) -> Result<Value, RunError> {
 
 /// Requests read before they are played, so that their table entries are at hand by then: about as many as
 /// a processor has memory accesses under way.
-const READ_AHEAD: usize = 16;
+pub(crate) const READ_AHEAD: usize = 16;
 
 /// The next requests of a source, each with its place.
 #[derive(Default)]
