@@ -231,3 +231,20 @@ fn last_plus_plus_may_bring_back_either_version_of_a_trimmed_page() {
          map_blocks=3 map_entries_per_page=2 cut=130:clean cut=1:clean",
     );
 }
+
+#[test]
+fn bast_comes_back_with_map_blocks_on_a_full_device() {
+    holds(
+        "bast dies=1 blocks=9 pages=4 logical_pages=12 order=ascending start=full requests=50 \
+         seed=3748012 log_blocks=3 victim=fifo map_blocks=2 map_entries_per_page=2 cut=101:clean",
+    );
+}
+
+#[test]
+fn last_comes_back_with_map_blocks_on_a_full_device() {
+    holds(
+        "last dies=1 blocks=11 pages=2 logical_pages=6 order=ascending start=full requests=50 \
+         seed=16020687 log_blocks=4 sequential_log_blocks=2 hot_blocks=2 adjust_period=2 age_threshold=2 \
+         map_blocks=3 map_entries_per_page=4 cut=117:clean",
+    );
+}

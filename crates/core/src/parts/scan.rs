@@ -321,13 +321,16 @@ impl Scan {
                 && scan.pages_of(block).all(|(.., read)| read.oob.tag == MORE)
         };
         let blocks: Vec<Pbn> = self.blocks().map(|(block, _)| block).collect();
-        let (doubtful, sound): (Vec<Pbn>, Vec<Pbn>) = blocks
+        let (mut doubtful, sound): (Vec<Pbn>, Vec<Pbn>) = blocks
             .into_iter()
             .filter(|&block| !self.found(block).is_void)
             .partition(|&block| unfinished(self, block));
         for block in sound {
             self.take_newest(block, &fences, &mut newest);
         }
+        // The oldest first: a block that lost the end of its move to a cut erase is doubtful too, and may be the
+        // source of a younger unfinished move.
+        doubtful.sort_unstable_by_key(|&block| self.found(block).first);
         for block in doubtful {
             let alone = |(_, lpn, oob): (u32, Lpn, OobRead)| {
                 newest.place[lpn.index()].is_none()
@@ -439,4 +442,38 @@ pub struct Newest {
     pub place: Vec<Ppn>,
     /// Its sequence number.
     pub sequence: Vec<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MORE, Rules, Scan};
+    use crate::flash::{Oob, OobRead, Role};
+    use crate::ram::RamFlash;
+    use crate::{Geometry, Lpn, Pbn, ProgramOrder, Space};
+
+    /// Block 2 was a data block on its way out: trimmed pages are in it, and its cut erase took the page that ended
+    /// its move. Block 0 is the target of a cut rebuild from it. Taken for a data block, the target would leave one
+    /// block more in use than there were.
+    #[test]
+    fn a_target_is_void_although_its_source_lost_the_end_of_its_move() {
+        let geometry = Geometry::new(1, 4, 3, 6, ProgramOrder::Any).unwrap();
+        let flash = RamFlash::new(&geometry, 16);
+        let mut scan = Scan::unread(&Space::whole(&geometry), 0, &flash);
+        for (block, position, sequence) in [(2, 0, 10), (2, 1, 11), (0, 0, 20)] {
+            let oob = Oob {
+                lpn: Lpn(position),
+                role: Role::Data,
+                tag: MORE,
+            };
+            scan.set_page(
+                geometry.ppn(Pbn(block), position),
+                OobRead { oob, sequence },
+            );
+        }
+        let newest = scan.newest(Rules::Rebuilds);
+        let source = [0, 1].map(|position| geometry.ppn(Pbn(2), position));
+        assert_eq!(newest.place[..2], source);
+        assert!(scan.found(Pbn(0)).is_void);
+        assert!(!scan.found(Pbn(2)).is_void);
+    }
 }
