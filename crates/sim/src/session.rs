@@ -149,6 +149,8 @@ pub struct Session<S: Ftl, C: Clock> {
     real_time: bool,
     /// Whether nothing waits for a place in a queue, so that completions are taken as soon as they are known.
     at_once: bool,
+    /// Whether requests are issued as they arrive, and no rows are made of them.
+    plain: bool,
     /// Logical pages that have content: a partial write of any other needs no read.
     live: LivePages,
     /// Makes a row of each request, if that is asked for.
@@ -185,6 +187,9 @@ impl<S: Ftl, C: Clock> Session<S, C> {
             completions: Vec::new(),
             real_time: config.host.speed == 1.0,
             at_once: config.host.queue_depth == 0,
+            plain: config.host.queue_depth == 0
+                && config.host.arrivals == Arrivals::Open
+                && config.host.speed == 1.0,
             live: LivePages::new(geometry.logical_pages, full),
             recorder: None,
         })
@@ -194,6 +199,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
     pub fn record_requests(&mut self) {
         let machine = self.config.device.machine();
         self.recorder = Some(Box::new(Recorder::new(&machine, self.next)));
+        self.plain = false;
     }
 
     /// The rows of the requests completed so far, in the order of the trace, up to the first that is not
@@ -222,8 +228,13 @@ impl<S: Ftl, C: Clock> Session<S, C> {
     /// # Errors
     /// If the device does not have its addresses.
     pub fn request(&mut self, request: &Request) -> Result<(), BeyondEnd> {
+        let whole = self.mapper.whole_pages(request);
+        if let Some((kind, first, pages)) = whole.filter(|_| self.is_plain()) {
+            self.play_whole(kind, first, pages, request.bytes, request.arrival_ns);
+            return Ok(());
+        }
         let mut pages = self.pages.take().unwrap_or_default();
-        let mapped = if let Some((kind, first, n)) = self.mapper.whole_pages(request) {
+        let mapped = if let Some((kind, first, n)) = whole {
             pages.whole(kind, first, n);
             Ok(())
         } else {
@@ -264,9 +275,12 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         pages: u32,
         arrival_ns: u64,
     ) {
+        let bytes = u64::from(pages) * u64::from(self.config.device.part.page_bytes);
+        if matches!(kind, Kind::Read | Kind::Write) && self.is_plain() {
+            return self.play_whole(kind, first, pages, bytes, arrival_ns);
+        }
         let mut request = self.pages.take().unwrap_or_default();
         request.whole(kind, first, pages);
-        let bytes = u64::from(pages) * u64::from(self.config.device.part.page_bytes);
         match kind {
             Kind::Read => self.metrics.read_bytes += bytes,
             Kind::Write => self.metrics.write_bytes += bytes,
@@ -274,6 +288,71 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         }
         self.play(kind, arrival_ns, &request);
         self.pages = Some(request);
+    }
+
+    /// Whether the next request meets nothing but its own work: what it has to be asked for otherwise is the same
+    /// for all requests, or comes only now and then.
+    #[inline(always)]
+    fn is_plain(&self) -> bool {
+        // The first request and those with a sample behind them take the long way.
+        self.plain && self.next + 1 < self.next_sample && self.flight.is_empty()
+    }
+
+    /// Plays a read or write of whole pages that [is plain](Self::is_plain): the short way to the same as
+    /// [`play`](Self::play).
+    #[inline(always)]
+    fn play_whole(
+        &mut self,
+        kind: Kind,
+        first: floatgate_core::Lpn,
+        pages: u32,
+        bytes: u64,
+        arrival_ns: u64,
+    ) {
+        let issue_ns = arrival_ns.max(self.last_issue_ns);
+        self.last_issue_ns = issue_ns;
+        let number = self.next;
+        self.next += 1;
+        self.comes(arrival_ns, issue_ns);
+        self.flash.begin_request(number, issue_ns, None);
+        let whole = Part {
+            first,
+            pages,
+            first_slot: 0,
+        };
+        if kind == Kind::Write {
+            self.host.page_writes += u64::from(pages);
+            self.metrics.write_bytes += bytes;
+            self.work(Kind::Write, &whole);
+        } else {
+            self.host.page_reads += u64::from(pages);
+            self.metrics.read_bytes += bytes;
+            self.work(Kind::Read, &whole);
+        }
+        let request = InFlight {
+            kind,
+            arrival_ns,
+            issue_ns,
+            end_ns: None,
+        };
+        let Some(done) = self.flash.end_whole_request() else {
+            return self.flight.add(number, request);
+        };
+        if kind == Kind::Write {
+            self.flight.written_ns = self.flight.written_ns.max(done.end_ns);
+        }
+        self.measure_times(request, done);
+    }
+
+    /// Tells the scheme of an arrival, and gives it the idle time before the issue if it uses that.
+    #[inline(always)]
+    fn comes(&mut self, arrival_ns: u64, issue_ns: u64) {
+        let Ok(()) = self.ftl.arrival(&mut self.flash, arrival_ns);
+        if S::USES_IDLE_TIME
+            && let Some(idle_from) = self.flash.clock.idle_since(issue_ns)
+        {
+            let Ok(()) = self.ftl.idle(&mut self.flash, idle_from, issue_ns);
+        }
     }
 
     fn play(&mut self, kind: Kind, arrival_ns: u64, pages: &PageRequest) {
@@ -412,12 +491,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         issue_ns: u64,
         pages: &PageRequest,
     ) -> Option<Completion> {
-        let Ok(()) = self.ftl.arrival(&mut self.flash, arrival_ns);
-        if S::USES_IDLE_TIME
-            && let Some(idle_from) = self.flash.clock.idle_since(issue_ns)
-        {
-            let Ok(()) = self.ftl.idle(&mut self.flash, idle_from, issue_ns);
-        }
+        self.comes(arrival_ns, issue_ns);
         if let Some(recorder) = &mut self.recorder {
             recorder.begins(&self.flash.ledger.counters, &self.flash.fine);
         }
@@ -551,6 +625,11 @@ impl<S: Ftl, C: Clock> Session<S, C> {
                 completion.end_ns,
             );
         }
+        self.measure_times(request, completion);
+    }
+
+    #[inline(always)]
+    fn measure_times(&mut self, request: InFlight, completion: Completion) {
         let response_ns = completion.end_ns.saturating_sub(request.arrival_ns);
         let metrics = &mut self.metrics;
         metrics.last_completion_ns = metrics.last_completion_ns.max(completion.end_ns);

@@ -1,6 +1,8 @@
 //! Page mapping as such: append points, collection, placement on dies. The scheme `page` is this and
 //! nothing else; `hat` adds its own account of where the map lies.
 
+use std::ops::Range;
+
 use crate::address::{Lpn, Pbn, Ppn};
 use crate::corner::{large_table, prefetch};
 use crate::flash::{Cause, Flash, Oob, Role, Slot};
@@ -133,33 +135,37 @@ struct Die {
     valid: u32,
 }
 
-/// Finds valid pages of a block from `first` on, which hold or held the logical pages `held`, until `places` is full:
-/// places and logical pages. Returns the page after the last one. There must be so many.
-fn gather(map: &[Ppn], held: &[Lpn], first: u32, places: &mut [Ppn], lpns: &mut [Lpn]) -> u32 {
+/// Finds the valid pages of a block that begins at `first` and whose pages hold or held the logical pages `held`.
+/// There must be `valid` of them.
+fn gather(map: &[Ppn], held: &[Lpn], first: Ppn, valid: u32, moving: &mut Moving) {
     // The map entries of a block's pages lie anywhere: ask for them ahead of time.
     let (soon, later) = held.split_at(held.len().min(PREFETCH_PAGES));
     soon.iter().for_each(|lpn| prefetch(map, lpn.index()));
-    let lpns = &mut lpns[..places.len()];
     let (mut at, mut found) = (first, 0);
     // Which pages are valid follows no pattern, so there is no branch on it.
+    let (from, lpns) = (
+        &mut moving.from[..held.len()],
+        &mut moving.lpns[..held.len()],
+    );
     let mut take = |lpn: Lpn| {
-        (places[found], lpns[found]) = (Ppn(at), lpn);
-        found += usize::from(map[lpn.index()] == Ppn(at));
-        at += 1;
-        found < places.len()
+        (from[found], lpns[found]) = (at, lpn);
+        found += usize::from(map[lpn.index()] == at);
+        at.0 += 1;
     };
     for (&lpn, ahead) in held.iter().zip(later) {
         prefetch(map, ahead.index());
-        if !take(lpn) {
-            return at;
-        }
+        take(lpn);
     }
-    for &lpn in &held[later.len()..] {
-        if !take(lpn) {
-            return at;
-        }
-    }
-    unreachable!("the count of valid pages says that they are there");
+    held[later.len()..].iter().for_each(|&lpn| take(lpn));
+    assert_eq!(found as u32, valid, "valid pages of a block");
+}
+
+/// The valid pages of a block that is collected: scratch, as long as a block.
+#[derive(Debug)]
+struct Moving {
+    /// Where they lie.
+    from: Vec<Ppn>,
+    lpns: Vec<Lpn>,
 }
 
 /// The page table, the blocks, and the garbage collector.
@@ -170,8 +176,7 @@ pub struct PageStore {
     map: Vec<Ppn>,
     /// Page programmed at each physical page; valid only while the map agrees.
     page_at: Vec<Lpn>,
-    /// Scratch of a run of copies.
-    run: Vec<Ppn>,
+    moving: Moving,
     victims: Victims,
     dies: Vec<Die>,
     /// Pages that collections have moved.
@@ -277,7 +282,10 @@ impl PageStore {
         Ok(Self {
             map: large_table(Ppn::NONE, geometry.logical_pages as usize),
             page_at: large_table(Lpn::NONE, geometry.pages() as usize),
-            run: vec![Ppn::NONE; geometry.pages_per_block as usize],
+            moving: Moving {
+                from: vec![Ppn::NONE; geometry.pages_per_block as usize],
+                lpns: vec![Lpn::NONE; geometry.pages_per_block as usize],
+            },
             victims: if map_blocks > 0 {
                 victims.with_second_role()
             } else {
@@ -306,9 +314,9 @@ impl PageStore {
                     let (lpn, ppn) = (lpn_of(o), self.geometry.ppn(block, o));
                     self.map[lpn.index()] = ppn;
                     self.page_at[ppn.index()] = lpn;
-                    self.victims.gained(block, u64::from(lpn.0) + 1);
                 }
-                self.victims.filled(block);
+                let last = u64::from(lpn_of(pages - 1).0) + 1;
+                self.victims.filled(block, last);
                 flash.preload(block, pages, Role::Data, &mut |o| lpn_of(o));
             }
             self.dies[die as usize].valid = per_die * pages;
@@ -397,10 +405,8 @@ impl PageStore {
     #[inline(always)]
     fn now_at(&mut self, lpn: Lpn, to: Ppn, die: u32, full: bool) {
         self.clock += 1;
-        let block = self.geometry.block_of(to);
-        self.victims.gained(block, self.clock);
         if full {
-            self.victims.filled(block);
+            self.victims.filled(self.geometry.block_of(to), self.clock);
         }
         if self.options.placement == Placement::RoundRobin {
             self.dies[die as usize].valid += 1;
@@ -494,20 +500,10 @@ impl PageStore {
         }
         let valid = self.victims.valid(victim);
         self.victims.collecting(victim);
-        let mut from = self.geometry.first_page(victim).0;
-        let mut left = valid;
-        while left > 0 {
-            if M::HEARS_OF_EACH {
-                let lpn = self.page_at[from as usize];
-                if self.map[lpn.index()] == Ppn(from) {
-                    left -= 1;
-                    let (role, tag) = (Role::Data, move_tag(left == 0, victim));
-                    self.move_page(flash, die, Oob { lpn, role, tag }, Ppn(from), moves)?;
-                }
-                from += 1;
-                continue;
-            }
-            left -= self.move_run(flash, die, victim, &mut from, left)?;
+        if M::HEARS_OF_EACH {
+            self.move_pages(flash, die, victim, valid, moves)?;
+        } else {
+            self.move_runs(flash, die, victim, valid)?;
         }
         moves.before_erase(flash, self)?;
         flash.erase(victim, Cause::Gc, F::Token::default())?;
@@ -522,16 +518,58 @@ impl PageStore {
             .expect("the reserve leaves a block with an invalid page")
     }
 
-    /// Moves valid pages of `victim` from `from` on, as many of its `left` as the append point has room for, in
-    /// one run of copies. Returns how many.
+    fn move_pages<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        die: u32,
+        victim: Pbn,
+        valid: u32,
+        moves: &mut impl Moves<F>,
+    ) -> Result<(), F::Error> {
+        let (mut from, mut left) = (self.geometry.first_page(victim), valid);
+        while left > 0 {
+            let lpn = self.page_at[from.index()];
+            if self.map[lpn.index()] == from {
+                left -= 1;
+                let (role, tag) = (Role::Data, move_tag(left == 0, victim));
+                self.move_page(flash, die, Oob { lpn, role, tag }, from, moves)?;
+            }
+            from.0 += 1;
+        }
+        Ok(())
+    }
+
+    /// Moves the valid pages of `victim`, in as many runs of copies as the append points have room for.
+    fn move_runs<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        die: u32,
+        victim: Pbn,
+        valid: u32,
+    ) -> Result<(), F::Error> {
+        if valid == 0 {
+            return Ok(());
+        }
+        let first = self.geometry.first_page(victim);
+        let pages = self.geometry.pages_per_block as usize;
+        let held = &self.page_at[first.index()..first.index() + pages];
+        gather(&self.map, held, first, valid, &mut self.moving);
+        self.moved += u64::from(valid);
+        let mut done = 0;
+        while done < valid as usize {
+            done = self.move_run(flash, die, victim, done..valid as usize)?;
+        }
+        Ok(())
+    }
+
+    /// Moves as many of the gathered pages as the append point has room for. Returns the first one left.
     fn move_run<F: Flash>(
         &mut self,
         flash: &mut F,
         die: u32,
         victim: Pbn,
-        from: &mut u32,
-        left: u32,
-    ) -> Result<u32, F::Error> {
+        pages: Range<usize>,
+    ) -> Result<usize, F::Error> {
         let shared = self.options.streams == Streams::Shared;
         let here = &self.dies[die as usize];
         let mut point = if shared { here.host } else { here.gc };
@@ -539,43 +577,34 @@ impl PageStore {
             point = self.open(die);
         }
         let to = point.next;
-        let most = left.min(point.end - to) as usize;
-        let end = self.geometry.first_page(victim).0 + self.geometry.pages_per_block;
-        let Ok([source, target]) = self.page_at.get_disjoint_mut([
-            *from as usize..end as usize,
-            to as usize..to as usize + most,
-        ]) else {
-            unreachable!("pages move out of their block");
-        };
-        *from = gather(&self.map, source, *from, &mut self.run[..most], target);
-        for (to, lpn) in (to..).zip(&*target) {
+        let end = pages.end.min(pages.start + (point.end - to) as usize);
+        let lpns = &self.moving.lpns[pages.start..end];
+        self.page_at[to as usize..to as usize + lpns.len()].copy_from_slice(lpns);
+        for (to, lpn) in (to..).zip(lpns) {
             self.map[lpn.index()] = Ppn(to);
         }
-        let moved = most as u32;
-        self.moved += u64::from(moved);
-        let page_at = &self.page_at;
         let oob_of = |i: usize| Oob {
-            lpn: page_at[to as usize + i],
+            lpn: lpns[i],
             role: Role::Data,
-            tag: move_tag(i + 1 == left as usize, victim),
+            tag: move_tag(pages.start + i + 1 == pages.end, victim),
         };
         flash.copy_run(
-            &self.run[..most],
+            &self.moving.from[pages.start..end],
             Ppn(to),
             oob_of,
             Cause::Gc,
             F::Token::default(),
         )?;
+        let moved = lpns.len() as u32;
         point.next += moved;
-        let block = self.geometry.block_of(Ppn(to));
         self.clock += u64::from(moved);
-        self.victims.gained_many(block, moved, self.clock);
         if !point.has_room() {
-            self.victims.filled(block);
+            let block = self.geometry.block_of(Ppn(to));
+            self.victims.filled(block, self.clock);
         }
         let here = &mut self.dies[die as usize];
         *(if shared { &mut here.host } else { &mut here.gc }) = point;
-        Ok(moved)
+        Ok(end)
     }
 
     #[inline]

@@ -5,6 +5,8 @@
 //! looks at the bounds of a die and then at the blocks of the few groups that reach the least one, for the exact tie
 //! rule (oldest allocation). The other policies walk the blocks of a die in the order of their allocation.
 
+use std::ops::Range;
+
 use crate::address::Pbn;
 use crate::choice;
 use crate::geometry::Geometry;
@@ -28,20 +30,10 @@ choice! {
 /// Blocks of one group.
 const GROUP: usize = 64;
 
-/// Key of a block that is erased, or taken and not yet full: above every number of pages.
-const OPEN: u16 = u16::MAX;
-
-#[derive(Clone, Copy, Debug)]
-struct Block {
-    valid: u16,
-    /// Valid pages once all pages are programmed, else `OPEN`.
-    key: u16,
-}
-
-const ERASED: Block = Block {
-    valid: 0,
-    key: OPEN,
-};
+/// Key of a block that is erased.
+const ERASED: u32 = u32::MAX;
+/// On top of the key of a block that is taken and not yet full, or being collected: above every number of pages.
+const OPEN: u32 = 1 << 31;
 
 /// The blocks of all dies with what victim choice needs.
 #[derive(Debug)]
@@ -49,13 +41,14 @@ pub struct Victims {
     policy: GcPolicy,
     draws: u64,
     random: Vec<SplitMix64>,
-    blocks: Vec<Block>,
+    /// By block: its pages that are not invalid, those still to be programmed among them; with `OPEN` no candidate.
+    keys: Vec<u32>,
     /// Running number of each block's allocation on its die.
     alloc_nos: Vec<u32>,
     /// Clock of the last program into a block or invalidation in it (cost-benefit only).
     stamps: Vec<u64>,
     /// Greedy only: the least key of each group of blocks.
-    least_keys: Vec<u16>,
+    least_keys: Vec<u32>,
     /// Otherwise: one list a die, in order of allocation.
     lists: Lists,
     next_alloc: Vec<u32>,
@@ -78,9 +71,9 @@ impl Victims {
             random: (0..dies as u64)
                 .map(|die| SplitMix64::new(seed.wrapping_add(die)))
                 .collect(),
-            blocks: vec![ERASED; blocks],
+            keys: vec![ERASED; blocks],
             alloc_nos: vec![0; blocks],
-            least_keys: vec![OPEN; if greedy { blocks.div_ceil(GROUP) } else { 0 }],
+            least_keys: vec![ERASED; if greedy { blocks.div_ceil(GROUP) } else { 0 }],
             lists: if greedy {
                 Lists::new(0, 0)
             } else {
@@ -136,15 +129,13 @@ impl Victims {
             .iter(die as usize)
             .filter(|&b| self.is_candidate(b));
         // In order of allocation, and the first of equals is kept.
-        candidates
-            .min_by_key(|&b| self.blocks[b as usize].valid)
-            .map(Pbn)
+        candidates.min_by_key(|&b| self.keys[b as usize]).map(Pbn)
     }
 
-    /// Valid pages of a block.
+    /// Valid pages of a block that is full.
     #[inline(always)]
     pub fn valid(&self, block: Pbn) -> u32 {
-        self.blocks[block.index()].valid.into()
+        self.keys[block.index()] & !OPEN
     }
 
     /// A block has been taken from the free list.
@@ -153,45 +144,23 @@ impl Victims {
         let alloc_no = self.next_alloc[die];
         self.next_alloc[die] += 1;
         self.alloc_nos[block.index()] = alloc_no;
-        self.blocks[block.index()] = ERASED;
+        self.keys[block.index()] = OPEN | self.pages_per_block;
         if self.policy != GcPolicy::Greedy {
             self.lists.push_back(die, block.0);
         }
     }
 
-    /// A page of a block has become valid at that clock.
-    #[inline(always)]
-    pub fn gained(&mut self, block: Pbn, clock: u64) {
-        self.blocks[block.index()].valid += 1;
-        if self.policy == GcPolicy::CostBenefit {
-            self.stamps[block.index()] = clock;
-        }
-    }
-
-    /// Several pages of a block have become valid, the last at that clock.
-    #[inline]
-    pub fn gained_many(&mut self, block: Pbn, pages: u32, clock: u64) {
-        self.blocks[block.index()].valid += pages as u16;
-        if self.policy == GcPolicy::CostBenefit {
-            self.stamps[block.index()] = clock;
-        }
-    }
-
     /// A block is being collected: no candidate any more, and nobody needs to hear of each page that leaves it.
     pub fn collecting(&mut self, block: Pbn) {
-        self.blocks[block.index()].key = OPEN;
+        self.keys[block.index()] |= OPEN;
         self.count_group(block);
     }
 
     /// A page of a block has become invalid at that clock.
     #[inline(always)]
     pub fn lost(&mut self, block: Pbn, clock: u64) {
-        let entry = &mut self.blocks[block.index()];
-        entry.valid -= 1;
-        if entry.key != OPEN {
-            entry.key = entry.valid;
-        }
-        let key = entry.key;
+        let key = self.keys[block.index()] - 1;
+        self.keys[block.index()] = key;
         match self.policy {
             GcPolicy::Greedy => self.file(block, key),
             GcPolicy::CostBenefit => self.stamps[block.index()] = clock,
@@ -199,19 +168,26 @@ impl Victims {
         }
     }
 
-    /// All pages of a block are programmed.
-    pub fn filled(&mut self, block: Pbn) {
-        let entry = &mut self.blocks[block.index()];
-        entry.key = entry.valid;
-        let key = entry.key;
-        if self.policy == GcPolicy::Greedy {
-            self.file(block, key);
+    /// All pages of a block are programmed, the last at that clock.
+    pub fn filled(&mut self, block: Pbn, clock: u64) {
+        self.closed(block, 0, clock);
+    }
+
+    /// A block takes no more pages, the last came at that clock; `invalid` of them count as invalid although nobody
+    /// [lost](Self::lost) them.
+    pub fn closed(&mut self, block: Pbn, invalid: u32, clock: u64) {
+        let key = (self.keys[block.index()] & !OPEN) - invalid;
+        self.keys[block.index()] = key;
+        match self.policy {
+            GcPolicy::Greedy => self.file(block, key),
+            GcPolicy::CostBenefit => self.stamps[block.index()] = clock,
+            _ => {}
         }
     }
 
     /// The key of a block is new, and not above what it was.
     #[inline(always)]
-    fn file(&mut self, block: Pbn, key: u16) {
+    fn file(&mut self, block: Pbn, key: u32) {
         let least = &mut self.least_keys[block.index() / GROUP];
         *least = (*least).min(key);
     }
@@ -220,14 +196,14 @@ impl Victims {
     fn count_group(&mut self, block: Pbn) {
         if let Some(least) = self.least_keys.get_mut(block.index() / GROUP) {
             let first = block.index() / GROUP * GROUP;
-            let end = (first + GROUP).min(self.blocks.len());
-            *least = least_key(&self.blocks[first..end]);
+            let end = (first + GROUP).min(self.keys.len());
+            *least = least_key(&self.keys[first..end]);
         }
     }
 
     /// A block has been erased.
     pub fn erased(&mut self, block: Pbn) {
-        self.blocks[block.index()] = ERASED;
+        self.keys[block.index()] = ERASED;
         self.count_group(block);
         if self.policy != GcPolicy::Greedy {
             self.lists.remove(block.0);
@@ -258,23 +234,22 @@ impl Victims {
         } else {
             (first..groups.start * GROUP, groups.end * GROUP..end)
         };
-        let mut least = least_key(&self.blocks[head.clone()]);
-        least = least.min(least_key(&self.blocks[tail.clone()]));
         let groups = groups.start..groups.end.max(groups.start);
-        least = self.least_keys[groups.clone()]
-            .iter()
-            .fold(least, |least, &key| least.min(key));
-        if u32::from(least) >= self.pages_per_block {
+        let mut least = least_key(&self.least_keys[groups.clone()]);
+        least = least.min(least_key(&self.keys[head.clone()]));
+        least = least.min(least_key(&self.keys[tail.clone()]));
+        if least >= self.pages_per_block {
             return None;
         }
-        let inside = groups
-            .filter(|&group| self.least_keys[group] == least)
-            .flat_map(|group| group * GROUP..(group + 1) * GROUP);
-        head.chain(tail)
-            .chain(inside)
-            .filter(|&b| self.blocks[b].key == least)
-            .min_by_key(|&b| self.alloc_nos[b])
-            .map(|b| b as u32)
+        let mut oldest = Oldest::default();
+        oldest.look(self, least, head);
+        oldest.look(self, least, tail);
+        for group in groups {
+            if self.least_keys[group] == least {
+                oldest.look(self, least, group * GROUP..(group + 1) * GROUP);
+            }
+        }
+        oldest.block
     }
 
     /// Candidates of a die in the order of their allocation (not kept for greedy).
@@ -285,13 +260,13 @@ impl Victims {
     }
 
     fn is_candidate(&self, b: u32) -> bool {
-        u32::from(self.blocks[b as usize].key) < self.pages_per_block
+        self.keys[b as usize] < self.pages_per_block
     }
 
     fn cost_benefit(&self, die: u32, clock: u64) -> Option<u32> {
         let mut best: Option<(u32, u128, u128)> = None;
         for b in self.candidates(die) {
-            let valid = u32::from(self.blocks[b as usize].valid);
+            let valid = self.keys[b as usize];
             if valid == 0 {
                 return Some(b);
             }
@@ -313,26 +288,30 @@ impl Victims {
         scratch.clear();
         scratch.extend(self.candidates(die));
         let random = &mut self.random[die as usize];
-        let (blocks, alloc_nos) = (&self.blocks, &self.alloc_nos);
+        let (keys, alloc_nos) = (&self.keys, &self.alloc_nos);
         let chosen = (!scratch.is_empty()).then(|| {
             (0..self.draws)
                 .map(|_| scratch[(random.next() % scratch.len() as u64) as usize])
-                .min_by_key(|&b| (blocks[b as usize].valid, alloc_nos[b as usize]))
+                .min_by_key(|&b| (keys[b as usize], alloc_nos[b as usize]))
         });
         self.scratch = scratch;
         chosen.flatten()
     }
 
-    /// Checks the counts of valid pages against `valid`, by block.
+    /// Checks the counts of valid pages against `valid` and `unprogrammed`, by block.
     ///
     /// # Errors
     /// The first block that differs.
-    pub fn audit(&self, valid: &[u32]) -> Result<(), String> {
-        for (b, (block, &expected)) in self.blocks.iter().zip(valid).enumerate() {
-            if u32::from(block.valid) != expected {
+    pub fn audit(&self, valid: &[u32], unprogrammed: impl Fn(Pbn) -> u32) -> Result<(), String> {
+        for (b, (&key, &expected)) in (0..).zip(self.keys.iter().zip(valid)) {
+            let counted = match key {
+                ERASED => 0,
+                key if key & OPEN != 0 => (key & !OPEN).saturating_sub(unprogrammed(Pbn(b))),
+                key => key,
+            };
+            if counted != expected {
                 return Err(format!(
-                    "block {b} counts {} valid pages of {expected}",
-                    block.valid
+                    "block {b} counts {counted} valid pages of {expected}"
                 ));
             }
         }
@@ -340,11 +319,28 @@ impl Victims {
     }
 }
 
+/// The block that was taken first among those looked at.
+#[derive(Default)]
+struct Oldest {
+    block: Option<u32>,
+    alloc_no: u32,
+}
+
+impl Oldest {
+    /// Looks at the blocks with that key.
+    fn look(&mut self, victims: &Victims, key: u32, blocks: Range<usize>) {
+        let alloc_nos = &victims.alloc_nos[blocks.clone()];
+        for ((b, &k), &alloc_no) in blocks.clone().zip(&victims.keys[blocks]).zip(alloc_nos) {
+            if k == key && (self.block.is_none() || alloc_no < self.alloc_no) {
+                (self.block, self.alloc_no) = (Some(b as u32), alloc_no);
+            }
+        }
+    }
+}
+
 #[inline]
-fn least_key(blocks: &[Block]) -> u16 {
-    blocks
-        .iter()
-        .fold(OPEN, |least, block| least.min(block.key))
+fn least_key(keys: &[u32]) -> u32 {
+    keys.iter().fold(ERASED, |least, &key| least.min(key))
 }
 
 #[cfg(test)]
@@ -369,8 +365,7 @@ mod tests {
             match &mut model[b] {
                 None => {
                     victims.taken(block);
-                    victims.gained_many(block, pages, 0);
-                    victims.filled(block);
+                    victims.filled(block, 0);
                     model[b] = Some((pages, allocated[die]));
                     allocated[die] += 1;
                 }

@@ -36,8 +36,8 @@ struct Device {
     bus_ns: u64,
 }
 
-/// The host request that is open.
-#[derive(Clone, Copy, Debug)]
+/// The host request that is open, or was open last.
+#[derive(Clone, Copy, Debug, Default)]
 struct Open {
     request: u64,
     issue_ns: u64,
@@ -58,10 +58,12 @@ pub struct Closed {
     at_ns: u64,
     /// The dies; the PCM device comes last.
     devices: Vec<Device>,
-    open: Option<Open>,
+    open: Open,
+    is_open: bool,
     ready: BinaryHeap<Reverse<Completion>>,
     /// Latest completion of the closed requests.
-    latest_ns: Option<u64>,
+    latest_ns: u64,
+    any_closed: bool,
 }
 
 impl Closed {
@@ -76,7 +78,7 @@ impl Closed {
 
     /// Lets `device` do operations that cost `cost`, one after the other;
     /// returns the end of the last one.
-    #[inline]
+    #[inline(always)]
     fn occupy(&mut self, device: usize, cost: Cost, after: KnownEnd) -> KnownEnd {
         let device = &mut self.devices[device];
         let start_ns = self.at_ns.max(device.free_ns).max(after.0);
@@ -84,9 +86,7 @@ impl Closed {
         device.free_ns = end_ns;
         device.busy_ns = device.busy_ns.saturating_add(cost.total_ns);
         device.bus_ns = device.bus_ns.saturating_add(cost.bus_ns);
-        if let Some(open) = &mut self.open {
-            open.later_start_ns = open.later_start_ns.min(start_ns);
-        }
+        self.open.later_start_ns = self.open.later_start_ns.min(start_ns);
         KnownEnd(end_ns)
     }
 
@@ -120,9 +120,11 @@ impl Clock for Closed {
             machine: machine.clone(),
             at_ns: 0,
             devices: vec![Device::default(); dies + 1],
-            open: None,
+            open: Open::default(),
+            is_open: false,
             ready: BinaryHeap::new(),
-            latest_ns: None,
+            latest_ns: 0,
+            any_closed: false,
         }
     }
 
@@ -173,24 +175,24 @@ impl Clock for Closed {
 
     #[inline]
     fn begin_request(&mut self, request: u64) {
-        debug_assert!(self.open.is_none(), "a request is open already");
-        self.open = Some(Open {
+        debug_assert!(!self.is_open, "a request is open already");
+        self.is_open = true;
+        self.open = Open {
             request,
             issue_ns: self.at_ns,
             end_ns: self.at_ns,
             first_start_ns: u64::MAX,
             later_start_ns: u64::MAX,
-        });
+        };
     }
 
     #[inline]
     fn own(&mut self, token: KnownEnd) {
-        debug_assert!(self.open.is_some(), "no request is open");
-        if let Some(open) = &mut self.open {
-            open.end_ns = open.end_ns.max(token.0);
-            open.first_start_ns = open.first_start_ns.min(open.later_start_ns);
-            open.later_start_ns = u64::MAX;
-        }
+        debug_assert!(self.is_open, "no request is open");
+        let open = &mut self.open;
+        open.end_ns = open.end_ns.max(token.0);
+        open.first_start_ns = open.first_start_ns.min(open.later_start_ns);
+        open.later_start_ns = u64::MAX;
     }
 
     #[inline]
@@ -200,15 +202,17 @@ impl Clock for Closed {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn end_request_known(&mut self) -> Option<Completion> {
-        debug_assert!(self.open.is_some(), "no request is open");
-        let open = self.open.take()?;
+        debug_assert!(self.is_open, "no request is open");
+        self.is_open = false;
+        let open = &self.open;
         let first_start_ns = match open.first_start_ns {
             u64::MAX => open.issue_ns,
             start_ns => start_ns,
         };
-        self.latest_ns = self.latest_ns.max(Some(open.end_ns));
+        self.latest_ns = self.latest_ns.max(open.end_ns);
+        self.any_closed = true;
         Some(Completion {
             end_ns: open.end_ns,
             request: open.request,
@@ -225,7 +229,7 @@ impl Clock for Closed {
     }
 
     fn idle_since(&mut self, until_ns: u64) -> Option<u64> {
-        self.latest_ns.filter(|&latest_ns| latest_ns < until_ns)
+        (self.any_closed && self.latest_ns < until_ns).then_some(self.latest_ns)
     }
 
     fn catch_up(&mut self) {}
@@ -267,8 +271,9 @@ impl Clock for Closed {
     fn reset(&mut self) {
         self.at_ns = 0;
         self.devices.fill(Device::default());
-        self.open = None;
+        self.is_open = false;
         self.ready.clear();
-        self.latest_ns = None;
+        self.latest_ns = 0;
+        self.any_closed = false;
     }
 }

@@ -33,7 +33,9 @@ impl PageStore {
         }
         let mut valid_with_map = valid.clone();
         map_pages.for_each(|at| valid_with_map[self.geometry.block_of(at).index()] += 1);
-        self.victims.audit(&valid_with_map)?;
+        let pages = self.geometry.pages_per_block;
+        let unprogrammed = |block| pages - flash.written(block);
+        self.victims.audit(&valid_with_map, unprogrammed)?;
         for (i, die) in self.dies.iter().enumerate() {
             let first = self.geometry.pbn(i as u32, 0).index();
             let sum: u32 = valid[first..first + self.geometry.blocks_per_die as usize]

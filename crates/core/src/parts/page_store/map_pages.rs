@@ -16,10 +16,8 @@ impl PageStore {
     /// A mapping page was programmed at `to`, the last place of its block if `full`.
     pub fn map_programmed(&mut self, page: Lpn, to: Ppn, full: bool) {
         self.clock += 1;
-        let block = self.geometry.block_of(to);
-        self.victims.gained(block, self.clock);
         if full {
-            self.victims.filled(block);
+            self.victims.filled(self.geometry.block_of(to), self.clock);
         }
         self.page_at[to.index()] = page;
     }
@@ -49,7 +47,7 @@ impl PageStore {
         self.victims.second_blocks(die)
     }
 
-    /// Valid pages of a block.
+    /// Valid pages of a block that is full.
     pub fn valid(&self, block: Pbn) -> u32 {
         self.victims.valid(block)
     }

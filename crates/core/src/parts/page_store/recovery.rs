@@ -70,13 +70,12 @@ impl PageStore {
         let numbered = places.iter().enumerate();
         for (number, &at) in numbered.chain(map_pages.iter().enumerate()) {
             if at.is_some() {
-                let block = self.geometry.block_of(at);
                 self.page_at[at.index()] = Lpn(number as u32);
-                self.victims.gained(block, scan.found(block).last);
             }
         }
-        for (block, _) in in_use {
-            self.victims.filled(block);
+        for (block, found) in in_use {
+            let invalid = self.geometry.pages_per_block - found.valid;
+            self.victims.closed(block, invalid, found.last);
         }
         for at in places.iter().filter(|at| at.is_some()) {
             let die = self.geometry.die_of(self.geometry.block_of(*at));
