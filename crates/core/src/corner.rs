@@ -2,17 +2,27 @@
 //! result, only how long it takes.
 #![allow(unsafe_code)]
 
-/// Asks for an entry of a table before it is needed. An index past the end asks for nothing.
+use std::ops::Range;
+
+/// Asks for an entry of a table before it is needed. An index past the end is no error.
 #[inline(always)]
 pub fn prefetch<T>(table: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]
-    if let Some(entry) = table.get(index) {
+    {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: the instruction is a hint on any address, and this one is that of a live reference.
-        unsafe { _mm_prefetch(std::ptr::from_ref(entry).cast::<i8>(), _MM_HINT_T0) };
+        let entry = table.as_ptr().wrapping_add(index);
+        // SAFETY: the instruction is a hint: it reads nothing and faults on no address, whatever it is.
+        unsafe { _mm_prefetch(entry.cast::<i8>(), _MM_HINT_T0) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (table, index);
+}
+
+/// The same for some entries that follow each other.
+pub fn prefetch_all<T>(table: &[T], entries: Range<usize>) {
+    const CACHE_LINE_BYTES: usize = 64;
+    let step = (CACHE_LINE_BYTES / size_of::<T>().max(1)).max(1);
+    entries.step_by(step).for_each(|i| prefetch(table, i));
 }
 
 /// A table of `entries` times the same value, in huge pages where the system gives them: random accesses to

@@ -145,11 +145,7 @@ impl<C: Clock> SimFlash<C> {
 
     #[inline(always)]
     fn die_of(&self, pbn: Pbn) -> u32 {
-        if self.host_pages_by_die.len() == 1 {
-            0
-        } else {
-            self.ledger.geometry().die_of(pbn)
-        }
+        self.ledger.geometry().die_of(pbn)
     }
 
     #[inline(always)]
@@ -171,7 +167,8 @@ impl<C: Clock> SimFlash<C> {
         }
     }
 
-    #[inline(always)]
+    #[cold]
+    #[inline(never)]
     fn after_old_content(&mut self, slot: Slot, after: C::Token) -> C::Token {
         let mut after = after;
         for (_, token) in self

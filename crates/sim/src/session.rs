@@ -233,6 +233,15 @@ impl<S: Ftl, C: Clock> Session<S, C> {
             self.play_whole(kind, first, pages, request.bytes, request.arrival_ns);
             return Ok(());
         }
+        self.request_at_length(request, whole)
+    }
+
+    #[inline(never)]
+    fn request_at_length(
+        &mut self,
+        request: &Request,
+        whole: Option<(Kind, floatgate_core::Lpn, u32)>,
+    ) -> Result<(), BeyondEnd> {
         let mut pages = self.pages.take().unwrap_or_default();
         let mapped = if let Some((kind, first, n)) = whole {
             pages.whole(kind, first, n);
@@ -279,6 +288,18 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         if matches!(kind, Kind::Read | Kind::Write) && self.is_plain() {
             return self.play_whole(kind, first, pages, bytes, arrival_ns);
         }
+        self.page_request_at_length(kind, first, pages, arrival_ns, bytes);
+    }
+
+    #[inline(never)]
+    fn page_request_at_length(
+        &mut self,
+        kind: Kind,
+        first: floatgate_core::Lpn,
+        pages: u32,
+        arrival_ns: u64,
+        bytes: u64,
+    ) {
         let mut request = self.pages.take().unwrap_or_default();
         request.whole(kind, first, pages);
         match kind {

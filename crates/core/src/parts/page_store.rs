@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::address::{Lpn, Pbn, Ppn};
-use crate::corner::{large_table, prefetch};
+use crate::corner::{large_table, prefetch, prefetch_all};
 use crate::flash::{Cause, Flash, Oob, Role, Slot};
 use crate::ftl::{Refusal, Start};
 use crate::geometry::{Geometry, Space};
@@ -18,7 +18,7 @@ mod map_pages;
 mod recovery;
 
 /// How far ahead of a collection map entries are asked for: about the time of a memory access.
-const PREFETCH_PAGES: usize = 16;
+const PREFETCH_PAGES: usize = 32;
 
 choice! {
     /// Whether moved pages share the host's append point.
@@ -371,7 +371,7 @@ impl PageStore {
     ///
     /// # Errors
     /// Those of the flash.
-    #[inline]
+    #[inline(always)]
     pub fn write<F: Flash>(
         &mut self,
         flash: &mut F,
@@ -497,6 +497,14 @@ impl PageStore {
         let victim = moves.choose(self, die);
         if self.has_map_blocks && self.victims.is_second(victim) {
             return moves.collect_map(flash, self, victim);
+        }
+        if !M::HEARS_OF_EACH {
+            prefetch_all(
+                &self.page_at,
+                self.geometry.first_page(victim).index()
+                    ..self.geometry.first_page(victim).index()
+                        + self.geometry.pages_per_block as usize,
+            );
         }
         let valid = self.victims.valid(victim);
         self.victims.collecting(victim);

@@ -1,9 +1,9 @@
 //! Blocks of page-mapped schemes and the choice of the one to collect.
 //!
-//! A *candidate* is a full block with at least one invalid page. Greedy keeps a lower bound of the valid pages of
-//! each group of blocks: a block that is full only loses pages, so a lost page costs one comparison, and a choice
-//! looks at the bounds of a die and then at the blocks of the few groups that reach the least one, for the exact tie
-//! rule (oldest allocation). The other policies walk the blocks of a die in the order of their allocation.
+//! A *candidate* is a full block with at least one invalid page. Greedy keeps the first in line of each group of
+//! blocks: a block that is full only loses pages, so a lost page costs one comparison, and a choice looks at the
+//! groups of a die only, with the exact tie rule (oldest allocation). Groups have about as many blocks as a die has
+//! groups. The other policies walk the blocks of a die in the order of their allocation.
 
 use std::ops::Range;
 
@@ -27,13 +27,29 @@ choice! {
     }
 }
 
-/// Blocks of one group.
-const GROUP: usize = 64;
-
 /// Key of a block that is erased.
 const ERASED: u32 = u32::MAX;
 /// On top of the key of a block that is taken and not yet full, or being collected: above every number of pages.
 const OPEN: u32 = 1 << 31;
+
+/// The block of a group that greedy takes first.
+#[derive(Clone, Copy, Debug)]
+struct First {
+    /// Its key and, below it, its allocation number: a lower rank goes first.
+    rank: u64,
+    block: u32,
+}
+
+impl First {
+    const NONE: Self = Self {
+        rank: u64::MAX,
+        block: u32::MAX,
+    };
+
+    fn or(self, other: Self) -> Self {
+        if other.rank < self.rank { other } else { self }
+    }
+}
 
 /// The blocks of all dies with what victim choice needs.
 #[derive(Debug)]
@@ -47,8 +63,9 @@ pub struct Victims {
     alloc_nos: Vec<u32>,
     /// Clock of the last program into a block or invalidation in it (cost-benefit only).
     stamps: Vec<u64>,
-    /// Greedy only: the least key of each group of blocks.
-    least_keys: Vec<u32>,
+    /// Greedy only: the first in line of each group of blocks.
+    groups: Vec<First>,
+    group_bits: u32,
     /// Otherwise: one list a die, in order of allocation.
     lists: Lists,
     next_alloc: Vec<u32>,
@@ -65,6 +82,7 @@ impl Victims {
     pub fn new(geometry: &Geometry, policy: GcPolicy, draws: u64, seed: u64) -> Self {
         let (dies, blocks) = (geometry.dies as usize, geometry.blocks() as usize);
         let greedy = policy == GcPolicy::Greedy;
+        let group_bits = geometry.blocks_per_die.ilog2().div_ceil(2);
         Self {
             policy,
             draws,
@@ -73,7 +91,15 @@ impl Victims {
                 .collect(),
             keys: vec![ERASED; blocks],
             alloc_nos: vec![0; blocks],
-            least_keys: vec![ERASED; if greedy { blocks.div_ceil(GROUP) } else { 0 }],
+            groups: vec![
+                First::NONE;
+                if greedy {
+                    (blocks >> group_bits) + 1
+                } else {
+                    0
+                }
+            ],
+            group_bits,
             lists: if greedy {
                 Lists::new(0, 0)
             } else {
@@ -188,16 +214,38 @@ impl Victims {
     /// The key of a block is new, and not above what it was.
     #[inline(always)]
     fn file(&mut self, block: Pbn, key: u32) {
-        let least = &mut self.least_keys[block.index() / GROUP];
-        *least = (*least).min(key);
+        let first = &mut self.groups[block.index() >> self.group_bits];
+        if u64::from(key) <= first.rank >> 32 {
+            let (alloc_no, block) = (self.alloc_nos[block.index()], block.0);
+            *first = first.or(First {
+                rank: rank(key, alloc_no),
+                block,
+            });
+        }
     }
 
     /// The key of a block has gone up.
     fn count_group(&mut self, block: Pbn) {
-        if let Some(least) = self.least_keys.get_mut(block.index() / GROUP) {
-            let first = block.index() / GROUP * GROUP;
-            let end = (first + GROUP).min(self.keys.len());
-            *least = least_key(&self.keys[first..end]);
+        if !self.groups.is_empty() {
+            let group = block.index() >> self.group_bits;
+            let first = group << self.group_bits;
+            let end = (first + (1 << self.group_bits)).min(self.keys.len());
+            self.groups[group] = self.first_among(first..end);
+        }
+    }
+
+    fn first_among(&self, blocks: Range<usize>) -> First {
+        let ranked = self.keys[blocks.clone()]
+            .iter()
+            .zip(&self.alloc_nos[blocks.clone()]);
+        let (mut least, mut at) = (u64::MAX, usize::MAX);
+        for (i, (&key, &alloc_no)) in ranked.enumerate() {
+            let rank = rank(key, alloc_no);
+            (least, at) = if rank < least { (rank, i) } else { (least, at) };
+        }
+        First {
+            rank: least,
+            block: blocks.start.wrapping_add(at) as u32,
         }
     }
 
@@ -228,28 +276,19 @@ impl Victims {
         let first = self.geometry.pbn(die, 0).index();
         let end = first + self.geometry.blocks_per_die as usize;
         // Groups that lie on this die with all their blocks, and the blocks before and behind them.
-        let groups = first.div_ceil(GROUP)..end / GROUP;
-        let (head, tail) = if groups.is_empty() {
-            (first..end, end..end)
+        let group = 1 << self.group_bits;
+        let (inside, behind) = (first.next_multiple_of(group), end / group * group);
+        let found = if inside < behind {
+            let groups = &self.groups[inside / group..behind / group];
+            let found = groups
+                .iter()
+                .fold(First::NONE, |found, &other| found.or(other));
+            let head = self.first_among(first..inside);
+            found.or(head).or(self.first_among(behind..end))
         } else {
-            (first..groups.start * GROUP, groups.end * GROUP..end)
+            self.first_among(first..end)
         };
-        let groups = groups.start..groups.end.max(groups.start);
-        let mut least = least_key(&self.least_keys[groups.clone()]);
-        least = least.min(least_key(&self.keys[head.clone()]));
-        least = least.min(least_key(&self.keys[tail.clone()]));
-        if least >= self.pages_per_block {
-            return None;
-        }
-        let mut oldest = Oldest::default();
-        oldest.look(self, least, head);
-        oldest.look(self, least, tail);
-        for group in groups {
-            if self.least_keys[group] == least {
-                oldest.look(self, least, group * GROUP..(group + 1) * GROUP);
-            }
-        }
-        oldest.block
+        (found.rank < rank(self.pages_per_block, 0)).then_some(found.block)
     }
 
     /// Candidates of a die in the order of their allocation (not kept for greedy).
@@ -319,28 +358,8 @@ impl Victims {
     }
 }
 
-/// The block that was taken first among those looked at.
-#[derive(Default)]
-struct Oldest {
-    block: Option<u32>,
-    alloc_no: u32,
-}
-
-impl Oldest {
-    /// Looks at the blocks with that key.
-    fn look(&mut self, victims: &Victims, key: u32, blocks: Range<usize>) {
-        let alloc_nos = &victims.alloc_nos[blocks.clone()];
-        for ((b, &k), &alloc_no) in blocks.clone().zip(&victims.keys[blocks]).zip(alloc_nos) {
-            if k == key && (self.block.is_none() || alloc_no < self.alloc_no) {
-                (self.block, self.alloc_no) = (Some(b as u32), alloc_no);
-            }
-        }
-    }
-}
-
-#[inline]
-fn least_key(keys: &[u32]) -> u32 {
-    keys.iter().fold(ERASED, |least, &key| least.min(key))
+fn rank(key: u32, alloc_no: u32) -> u64 {
+    u64::from(key) << 32 | u64::from(alloc_no)
 }
 
 #[cfg(test)]
