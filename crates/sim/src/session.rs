@@ -23,8 +23,23 @@ struct InFlight {
     kind: Kind,
     arrival_ns: u64,
     issue_ns: u64,
-    /// Completion, once it is known.
-    end_ns: Option<u64>,
+    /// Completion, or [`NOT_YET`].
+    end_ns: u64,
+}
+
+/// A completion that is not known.
+const NOT_YET: u64 = u64::MAX;
+
+impl InFlight {
+    #[inline(always)]
+    fn new(kind: Kind, arrival_ns: u64, issue_ns: u64) -> Self {
+        Self {
+            kind,
+            arrival_ns,
+            issue_ns,
+            end_ns: NOT_YET,
+        }
+    }
 }
 
 /// Requests on their way, by number; those done leave from the front.
@@ -46,6 +61,7 @@ impl Flight {
         self.requests.is_empty()
     }
 
+    #[inline(always)]
     fn add(&mut self, number: u64, request: InFlight) {
         if self.is_empty() {
             // Requests that never were in flight lie between.
@@ -59,7 +75,7 @@ impl Flight {
     #[inline]
     fn done(&mut self, number: u64, end_ns: u64) -> InFlight {
         let request = &mut self.requests[(number - self.first) as usize];
-        request.end_ns = Some(end_ns);
+        request.end_ns = end_ns;
         self.open -= 1;
         *request
     }
@@ -74,12 +90,12 @@ impl Flight {
             .get_mut((self.written_below - self.first) as usize)
         {
             match (request.kind, request.end_ns) {
-                (Kind::Write | Kind::Trim, None) => break,
-                (Kind::Write | Kind::Trim, Some(end_ns)) => {
-                    self.written_ns = self.written_ns.max(end_ns)
+                (Kind::Write | Kind::Trim, NOT_YET) => break,
+                (Kind::Write | Kind::Trim, end_ns) => {
+                    self.written_ns = self.written_ns.max(end_ns);
                 }
-                (Kind::Flush, None) => {
-                    request.end_ns = Some(request.issue_ns.max(self.written_ns));
+                (Kind::Flush, NOT_YET) => {
+                    request.end_ns = request.issue_ns.max(self.written_ns);
                     self.open -= 1;
                     flush = Some((self.written_below, *request));
                 }
@@ -91,7 +107,7 @@ impl Flight {
             }
         }
         while self.first < self.written_below
-            && self.requests.front().is_some_and(|r| r.end_ns.is_some())
+            && self.requests.front().is_some_and(|r| r.end_ns != NOT_YET)
         {
             self.requests.pop_front();
             self.first += 1;
@@ -311,12 +327,12 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         self.pages = Some(request);
     }
 
-    /// Whether the next request meets nothing but its own work: what it has to be asked for otherwise is the same
-    /// for all requests, or comes only now and then.
+    /// Whether the next request needs nothing but its work and its place among those under way: what else may have to
+    /// be done is the same for all requests, or comes only now and then.
     #[inline(always)]
     fn is_plain(&self) -> bool {
         // The first request and those with a sample behind them take the long way.
-        self.plain && self.next + 1 < self.next_sample && self.flight.is_empty()
+        self.plain && self.next + 1 < self.next_sample
     }
 
     /// Plays a read or write of whole pages that [is plain](Self::is_plain): the short way to the same as
@@ -334,6 +350,11 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         self.last_issue_ns = issue_ns;
         let number = self.next;
         self.next += 1;
+        let alone = self.flight.is_empty();
+        if !alone {
+            let request = InFlight::new(kind, arrival_ns, issue_ns);
+            self.flight.add(number, request);
+        }
         self.comes(arrival_ns, issue_ns);
         self.flash.begin_request(number, issue_ns, None);
         let whole = Part {
@@ -350,19 +371,18 @@ impl<S: Ftl, C: Clock> Session<S, C> {
             self.metrics.read_bytes += bytes;
             self.work(Kind::Read, &whole);
         }
-        let request = InFlight {
-            kind,
-            arrival_ns,
-            issue_ns,
-            end_ns: None,
-        };
-        let Some(done) = self.flash.end_whole_request() else {
+        let done = self.flash.end_whole_request();
+        if !alone {
+            return self.settle_others(done);
+        }
+        let Some(done) = done else {
+            let request = InFlight::new(kind, arrival_ns, issue_ns);
             return self.flight.add(number, request);
         };
         if kind == Kind::Write {
             self.flight.written_ns = self.flight.written_ns.max(done.end_ns);
         }
-        self.measure_times(request, done);
+        self.measure_times(InFlight::new(kind, arrival_ns, issue_ns), done);
     }
 
     /// Tells the scheme of an arrival, and gives it the idle time before the issue if it uses that.
@@ -395,12 +415,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         if let Some(recorder) = &mut self.recorder {
             recorder.issued(kind, counted_from, issue_ns, pages);
         }
-        let flying = InFlight {
-            kind,
-            arrival_ns: counted_from,
-            issue_ns,
-            end_ns: None,
-        };
+        let flying = InFlight::new(kind, counted_from, issue_ns);
         self.last_issue_ns = issue_ns;
         // A request that is complete, as far as the clock is concerned, before the next one comes never gets into
         // flight.
@@ -602,13 +617,13 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         self.flash.read_old_content(false);
     }
 
+    #[inline]
     fn take_completions(&mut self) {
-        let mut completions = std::mem::take(&mut self.completions);
-        self.flash.clock.drain(&mut completions);
-        for completion in completions.drain(..) {
-            self.complete(completion);
+        self.flash.clock.drain(&mut self.completions);
+        for i in 0..self.completions.len() {
+            self.complete(self.completions[i]);
         }
-        self.completions = completions;
+        self.completions.clear();
     }
 
     #[inline]
@@ -622,8 +637,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
     #[inline]
     fn take_settled(&mut self) {
         while let Some((number, flush)) = self.flight.settle() {
-            let end_ns = flush.end_ns.unwrap_or(flush.issue_ns);
-            self.flushed(number, flush, end_ns);
+            self.flushed(number, flush, flush.end_ns);
         }
     }
 

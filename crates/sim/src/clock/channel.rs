@@ -105,51 +105,82 @@ impl Channel {
         }
     }
 
-    /// Time of the least ask, and a time before which no operation on this channel ends; `NEVER_NS` if there is none.
+    /// Time of the least ask; `NEVER_NS` if there is none.
     #[inline]
-    pub(super) fn outlook(&self, shapes: &[Shape]) -> (u64, u64) {
+    pub(super) fn least_ask_ns(&self) -> u64 {
         if self.lanes.len() > SCANNED_LANES {
-            let least_ns = self.heap.peek().map_or(NEVER_NS, |Reverse(ask)| ask.0);
+            return self.heap.peek().map_or(NEVER_NS, |Reverse(ask)| ask.0);
+        }
+        let asks = self.lanes.iter().map(|lane| lane.ask_ns);
+        asks.fold(NEVER_NS, u64::min)
+    }
+
+    /// A time before which no operation on this channel ends; `NEVER_NS` if there is no ask.
+    pub(super) fn no_end_ns(&self, shapes: &[Shape]) -> u64 {
+        if self.lanes.len() > SCANNED_LANES {
             // A bus hold takes time.
-            return (least_ns, least_ns.saturating_add(1));
+            return self.least_ask_ns().saturating_add(1);
         }
-        let (mut least_ns, mut no_end_ns) = (NEVER_NS, NEVER_NS);
-        for lane in self.lanes.iter().filter(|lane| lane.ask_ns < NEVER_NS) {
-            least_ns = least_ns.min(lane.ask_ns);
-            no_end_ns = no_end_ns.min(lane.no_end_ns(&shapes[lane.shape as usize]));
-        }
-        (least_ns, no_end_ns)
+        let asking = self.lanes.iter().filter(|lane| lane.ask_ns < NEVER_NS);
+        let ends = asking.map(|lane| lane.no_end_ns(&shapes[lane.shape as usize]));
+        ends.fold(NEVER_NS, u64::min)
     }
 
     /// The die with the least ask, if that comes not after `until_ns`, and the last time at which an ask of the same
     /// operation still comes before those of the others.
     #[inline]
     fn first(&mut self, until_ns: u64) -> Option<(u32, u64)> {
-        let mut first = (NEVER_NS, 0, 0);
-        let mut second = (NEVER_NS, 0);
         if self.lanes.len() > SCANNED_LANES {
-            if self.heap.peek().is_none_or(|Reverse(ask)| ask.0 > until_ns) {
-                return None;
-            }
-            let Reverse(ask) = self.heap.pop()?;
-            first = ask;
-            if let Some(Reverse(ask)) = self.heap.peek() {
-                second = (ask.0, ask.1);
-            }
-        } else {
-            for (lane, &Lane { ask_ns, number, .. }) in self.lanes.iter().enumerate() {
-                if comes_before((ask_ns, number), (first.0, first.1)) {
-                    second = (first.0, first.1);
-                    first = (ask_ns, number, lane as u32);
-                } else if comes_before((ask_ns, number), second) {
-                    second = (ask_ns, number);
-                }
-            }
+            return self.first_of_heap(until_ns);
         }
-        if first.0 > until_ns {
+        // Which die is next follows no pattern, so nothing branches on it.
+        let (mut first_ns, mut second_ns) = (NEVER_NS, NEVER_NS);
+        let (mut first, mut second) = (0, 0);
+        for (lane, &Lane { ask_ns, .. }) in self.lanes.iter().enumerate() {
+            let (is_first, is_second) = (ask_ns < first_ns, ask_ns < second_ns);
+            second = if is_first {
+                first
+            } else if is_second {
+                lane
+            } else {
+                second
+            };
+            second_ns = if is_first {
+                first_ns
+            } else {
+                second_ns.min(ask_ns)
+            };
+            first = if is_first { lane } else { first };
+            first_ns = first_ns.min(ask_ns);
+        }
+        if first_ns > until_ns {
             return None;
         }
-        Some((first.2, second.0 - u64::from(second.1 < first.1)))
+        if first_ns == second_ns {
+            return Some(self.first_of_equals(first_ns));
+        }
+        let is_older = self.lanes[second].number < self.lanes[first].number;
+        Some((first as u32, second_ns - u64::from(is_older)))
+    }
+
+    /// The same where several dies ask at the same time: the lowest number decides.
+    #[cold]
+    fn first_of_equals(&self, ask_ns: u64) -> (u32, u64) {
+        let asking = self.lanes.iter().enumerate();
+        let equals = asking.filter(|(_, lane)| lane.ask_ns == ask_ns);
+        let first = equals.min_by_key(|(_, lane)| lane.number);
+        // Any later ask comes behind those that wait already.
+        (first.map_or(0, |(lane, _)| lane as u32), ask_ns)
+    }
+
+    fn first_of_heap(&mut self, until_ns: u64) -> Option<(u32, u64)> {
+        if self.heap.peek().is_none_or(|Reverse(ask)| ask.0 > until_ns) {
+            return None;
+        }
+        let Reverse((_, number, lane)) = self.heap.pop()?;
+        let second = self.heap.peek();
+        let others_ns = second.map_or(NEVER_NS, |Reverse(ask)| ask.0 - u64::from(ask.1 < number));
+        Some((lane, others_ns))
     }
 
     /// Grants asks up to `until_ns` in order, until there is none or an operation starts or ends.
@@ -223,13 +254,6 @@ impl Channel {
             .for_each(|lane| lane.ask_ns = NEVER_NS);
         self.heap.clear();
     }
-}
-
-/// Whether an ask, as (time, number), comes before another.
-#[inline]
-fn comes_before(a: (u64, u64), b: (u64, u64)) -> bool {
-    // The times alone decide, nearly always.
-    a.0 < b.0 || (a.0 == b.0 && a.1 < b.1)
 }
 
 /// Copies of a run, but not its last one, all asks of which come up to `until_ns`: nobody is in their way, so they

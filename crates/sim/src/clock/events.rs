@@ -42,6 +42,9 @@ use requests::Requests;
 /// more must come out some time.
 const DRAINS_EACH: u32 = 32;
 
+/// In `no_end_ns`: something has changed.
+const UNKNOWN_NS: u64 = 0;
+
 /// Clock of any machine. Ends become known as the bus is granted.
 #[derive(Clone, Debug)]
 pub struct Events {
@@ -54,7 +57,7 @@ pub struct Events {
     channels: Vec<Channel>,
     /// The least ask of each channel.
     asks_ns: Vec<u64>,
-    /// By channel: no operation on it ends before that time.
+    /// By channel: no operation on it ends before that time; `UNKNOWN_NS` until somebody asks.
     no_end_ns: Vec<u64>,
     /// Operations that were issued after one whose end was not known, and are not released.
     coupled: u32,
@@ -78,7 +81,7 @@ pub struct Events {
 }
 
 impl Events {
-    #[inline]
+    #[inline(always)]
     fn device_of(&self, op: FlashOp) -> u32 {
         let pcm = self.devices.len() as u32 - 1;
         if op.kind.is_pcm() {
@@ -88,11 +91,16 @@ impl Events {
         op.die
     }
 
-    #[inline]
+    #[inline(always)]
     fn shape(&mut self, op: FlashOp) -> u32 {
         if op.is_ordinary() {
             return op.kind as u32;
         }
+        self.unusual_shape(op)
+    }
+
+    #[inline(never)]
+    fn unusual_shape(&mut self, op: FlashOp) -> u32 {
         *self
             .shape_of
             .entry((op.kind, op.planes, op.bytes))
@@ -103,7 +111,6 @@ impl Events {
     }
 
     /// Issues an operation, or `copies` copies in a run.
-    #[inline]
     fn issue_row(&mut self, device: u32, shape: u32, copies: u32, after: EventToken) -> EventToken {
         debug_assert!(
             self.at_ns >= self.floor_ns,
@@ -149,12 +156,17 @@ impl Events {
     #[inline]
     fn count_busy(&mut self, device: u32, shape: u32, copies: u32) {
         let shape = &self.shapes[shape as usize];
+        let (mut total_ns, mut bus_ns) = (shape.total_ns, shape.bus_ns);
+        if copies > 1 {
+            total_ns = shape.times_ns(copies);
+            bus_ns = bus_ns.saturating_mul(copies.into());
+        }
         let busy = &mut self.die_busy_ns[device as usize];
-        *busy = busy.saturating_add(shape.times_ns(copies));
-        if shape.bus_ns > 0 {
+        *busy = busy.saturating_add(total_ns);
+        if bus_ns > 0 {
             let channel = self.devices[device as usize].channel as usize;
             let busy = &mut self.channel_busy_ns[channel];
-            *busy = busy.saturating_add(shape.bus_ns.saturating_mul(copies.into()));
+            *busy = busy.saturating_add(bus_ns);
         }
     }
 
@@ -254,7 +266,7 @@ impl Clock for Events {
         self.at_ns = at_ns.min(TIME_MAX_NS);
     }
 
-    #[inline]
+    #[inline(always)]
     fn issue(&mut self, op: FlashOp, after: EventToken) -> EventToken {
         let device = self.device_of(op);
         let shape = self.shape(op);

@@ -4,7 +4,7 @@ use super::super::channel::NEVER_NS;
 use super::super::device::{IS_REQUEST, NONE, Record};
 use super::super::machine::add_ns;
 use super::super::token::EventToken;
-use super::Events;
+use super::{Events, UNKNOWN_NS};
 
 impl Events {
     /// Appends an operation to its device; if that is idle, it is released.
@@ -76,9 +76,8 @@ impl Events {
         let ask_ns = add_ns(release_ns, before_ns);
         let on = &mut self.channels[channel as usize];
         on.ask(lane, number, (index, copies), ask_ns, !on_bus);
-        let (ask_ns, no_end_ns) = on.outlook(&self.shapes);
-        self.asks_ns[channel as usize] = ask_ns;
-        self.no_end_ns[channel as usize] = no_end_ns;
+        self.asks_ns[channel as usize] = on.least_ask_ns();
+        self.no_end_ns[channel as usize] = UNKNOWN_NS;
     }
 
     /// Puts a waiter into the list of an operation; returns what came first.
@@ -183,8 +182,15 @@ impl Events {
 
     /// A time before which no operation ends whose end is not known: those that wait for others end after them.
     #[inline]
-    pub(super) fn no_end_ns(&self) -> u64 {
-        self.no_end_ns.iter().copied().min().unwrap_or(NEVER_NS)
+    pub(super) fn no_end_ns(&mut self) -> u64 {
+        let mut least_ns = NEVER_NS;
+        for (no_end_ns, channel) in self.no_end_ns.iter_mut().zip(&self.channels) {
+            if *no_end_ns == UNKNOWN_NS {
+                *no_end_ns = channel.no_end_ns(&self.shapes);
+            }
+            least_ns = least_ns.min(*no_end_ns);
+        }
+        least_ns
     }
 
     /// The channel with the least ask, that ask, and the least one of the other channels.
@@ -206,9 +212,8 @@ impl Events {
     fn grant(&mut self, channel: u32, until_ns: u64) {
         let on = &mut self.channels[channel as usize];
         let granted = on.grant(&self.shapes, until_ns);
-        let (ask_ns, no_end_ns) = on.outlook(&self.shapes);
-        self.asks_ns[channel as usize] = ask_ns;
-        self.no_end_ns[channel as usize] = no_end_ns;
+        self.asks_ns[channel as usize] = on.least_ask_ns();
+        self.no_end_ns[channel as usize] = UNKNOWN_NS;
         let Some(granted) = granted else {
             return;
         };
