@@ -126,8 +126,8 @@ impl Channel {
         ends.fold(NEVER_NS, u64::min)
     }
 
-    /// The die with the least ask, if that comes not after `until_ns`, and the last time at which an ask of the same
-    /// operation still comes before those of the others.
+    /// The die with the least ask, if that comes not after `until_ns`, and a time up to which asks of the same
+    /// operation still come before those of the others.
     #[inline]
     fn first(&mut self, until_ns: u64) -> Option<(u32, u64)> {
         if self.lanes.len() > SCANNED_LANES {
@@ -135,16 +135,9 @@ impl Channel {
         }
         // Which die is next follows no pattern, so nothing branches on it.
         let (mut first_ns, mut second_ns) = (NEVER_NS, NEVER_NS);
-        let (mut first, mut second) = (0, 0);
+        let mut first = 0;
         for (lane, &Lane { ask_ns, .. }) in self.lanes.iter().enumerate() {
-            let (is_first, is_second) = (ask_ns < first_ns, ask_ns < second_ns);
-            second = if is_first {
-                first
-            } else if is_second {
-                lane
-            } else {
-                second
-            };
+            let is_first = ask_ns < first_ns;
             second_ns = if is_first {
                 first_ns
             } else {
@@ -159,8 +152,8 @@ impl Channel {
         if first_ns == second_ns {
             return Some(self.first_of_equals(first_ns));
         }
-        let is_older = self.lanes[second].number < self.lanes[first].number;
-        Some((first as u32, second_ns - u64::from(is_older)))
+        // At the time of the second ask the numbers decide: that is looked at then.
+        Some((first as u32, second_ns - 1))
     }
 
     /// The same where several dies ask at the same time: the lowest number decides.
