@@ -168,7 +168,7 @@ pub trait Flash {
         after: Self::Token,
     ) -> Result<Self::Token, Self::Error>;
 
-    /// Copies pages of one block, in order, to consecutive pages of one block of the same die, the first of
+    /// Copies pages of one die, in order, to consecutive pages of one block of that die, the first of
     /// them `to`. `oob_of` gives the OOB of the `i`-th. The same as as many [`Flash::copy`], for flashes that know
     /// a shorter way.
     ///

@@ -385,21 +385,36 @@ impl<C: Clock> Flash for SimFlash<C> {
         let Some(&first) = from.first() else {
             return Ok(after);
         };
+        let die = self.die_of(self.ledger.geometry().block_of(first));
+        debug_assert!(
+            from.iter().chain([&to]).all(|&page| {
+                let block = self.ledger.geometry().block_of(page);
+                self.die_of(block) == die
+            }),
+            "a run of copies stays on its die"
+        );
         let pages = from.len() as u32;
         self.ledger.read_run(from, cause);
         let to_block = self.ledger.program_run(to, pages, cause);
         self.note_program(to_block);
-        let from_block = self.ledger.geometry().block_of(first);
-        let inside = self.copyback && self.same_plane(from_block, to_block);
-        self.fine.copybacks += u64::from(inside) * u64::from(pages);
-        self.fine.map_copybacks += u64::from(inside && cause == Cause::Map) * u64::from(pages);
-        let die = self.die_of(from_block);
-        debug_assert_eq!(
-            die,
-            self.die_of(to_block),
-            "a run of copies stays on its die"
-        );
-        Ok(self.clock.copies(die, pages, inside, after))
+        if !self.copyback {
+            return Ok(self.clock.copies(die, pages, false, after));
+        }
+        let (mut done, mut rest) = (after, from);
+        while let Some(&next) = rest.first() {
+            let is_inside = |page: Ppn| {
+                let block = self.ledger.geometry().block_of(page);
+                self.same_plane(block, to_block)
+            };
+            let inside = is_inside(next);
+            let copies = rest.iter().take_while(|&&page| is_inside(page) == inside);
+            let copies = copies.count();
+            self.fine.copybacks += u64::from(inside) * copies as u64;
+            self.fine.map_copybacks += u64::from(inside && cause == Cause::Map) * copies as u64;
+            done = self.clock.copies(die, copies as u32, inside, done);
+            rest = &rest[copies..];
+        }
+        Ok(done)
     }
 
     fn read_map(

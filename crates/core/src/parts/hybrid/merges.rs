@@ -1,9 +1,11 @@
 //! Merges of a hybrid (Kim et al. 2002; FAST, section 3): aligned log blocks by switch, partial or full merge, others by
 //! rebuilding every logical block that has a valid page there.
 
-use super::{BLANK, Hybrid, Log, LogBlock, Loss, Merged, NO_BLOCK, Watch, programmable};
-use crate::address::{Lpn, Pbn};
-use crate::flash::{Cause, Flash, Role};
+use std::ops::Range;
+
+use super::{BLANK, Hybrid, Log, LogBlock, LogPage, Loss, Merged, NO_BLOCK, Watch, programmable};
+use crate::address::{Lpn, Pbn, Ppn};
+use crate::flash::{Cause, Flash, Oob, Role};
 use crate::parts::scan::move_tag;
 
 impl<W: Watch> Hybrid<W> {
@@ -183,17 +185,11 @@ impl<W: Watch> Hybrid<W> {
         let die = self.die_of_logical(l);
         let pages = self.pages_per_block();
         let fresh = self.pools[die as usize].take();
-        let live = |o: &u32| self.newest[(l * pages + o) as usize].is_some();
-        let last = (0..pages).rev().find(live);
-        for o in 0..pages {
-            let lpn = Lpn(l * pages + o);
-            if self.newest(lpn).is_some() {
-                let to = self.space.geometry.ppn(fresh, o);
-                let tag = move_tag(Some(o) == last, self.data[l as usize]);
-                self.copy(flash, lpn, to, Role::Data, tag)?;
-                self.move_newest(lpn, to, Loss::Moved);
-                self.merges.copies_full += 1;
-            }
+        let newest = |o: u32| self.newest[(l * pages + o) as usize];
+        let last = (0..pages).rev().find(|&o| newest(o).is_some());
+        let mut o = 0;
+        while o < pages {
+            o += self.rebuild_run(flash, l, fresh, o..pages, last)?;
         }
         let old = std::mem::replace(&mut self.data[l as usize], fresh);
         self.map_event(flash, die, Some(l), None)?;
@@ -206,6 +202,60 @@ impl<W: Watch> Hybrid<W> {
             self.merges.erases_full += 1;
         }
         Ok(())
+    }
+
+    /// Copies the first of some pages of a logical block, and those behind it that can go with it in one run: live ones
+    /// from the die of the fresh block. Returns how many pages are done, live or not.
+    #[inline]
+    fn rebuild_run<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        l: u32,
+        fresh: Pbn,
+        pages: Range<u32>,
+        last: Option<u32>,
+    ) -> Result<u32, F::Error> {
+        let geometry = &self.space.geometry;
+        let base = l * geometry.pages_per_block;
+        let first = Lpn(base + pages.start);
+        let places = &self.newest[first.index()..(base + pages.end) as usize];
+        if places[0].is_none() {
+            return Ok(1);
+        }
+        let (to, die) = (geometry.ppn(fresh, pages.start), geometry.die_of(fresh));
+        let is_here =
+            |at: Ppn| self.space.dies == 1 || geometry.die_of(geometry.block_of(at)) == die;
+        let here = places.iter().take_while(|&&at| at.is_some() && is_here(at));
+        let (here, emptied) = (here.count(), self.data[l as usize]);
+        let oob_of = |i: usize| Oob {
+            lpn: self.space.device_lpn(Lpn(first.0 + i as u32)),
+            role: Role::Data,
+            tag: move_tag(last == Some(pages.start + i as u32), emptied),
+        };
+        let token = F::Token::default();
+        if here == 0 {
+            flash.copy(places[0], to, oob_of(0), Cause::Gc, token)?;
+        } else {
+            flash.copy_run(&places[..here], to, oob_of, Cause::Gc, token)?;
+        }
+        let done = here.max(1) as u32;
+        for i in 0..done {
+            self.leave(Lpn(first.0 + i), l, Ppn(to.0 + i));
+        }
+        self.merges.copies_full += u64::from(done);
+        Ok(done)
+    }
+
+    /// The newest version of a page of logical block `l` has been copied to a block that is no log block.
+    #[inline(always)]
+    fn leave(&mut self, lpn: Lpn, l: u32, to: Ppn) {
+        let from = std::mem::replace(&mut self.newest[lpn.index()], to);
+        let left = self.log_page_at(from);
+        if let Some(LogPage { log, .. }) = left {
+            self.logs[log.index()].valid -= 1;
+            self.watch.lost(log, l, Loss::Moved);
+        }
+        self.watch.moved(lpn, l, left, None);
     }
 
     fn erase_data<F: Flash>(&mut self, flash: &mut F, block: Pbn) -> Result<(), F::Error> {
