@@ -50,6 +50,7 @@ mod tests;
 pub use config::{BlogOptions, Layout};
 
 use crate::address::{Divisor, Lpn, Pbn, Ppn};
+use crate::corner::{large_table, prefetch};
 use crate::flash::{Cause, Flash, Oob, Role, Slot};
 use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
 use crate::geometry::{Geometry, Space};
@@ -325,6 +326,11 @@ impl Ftl for Blog {
         Ok(())
     }
 
+    #[inline(always)]
+    fn prefetch(&self, lpn: Lpn) {
+        prefetch(&self.place, lpn.index());
+    }
+
     fn counters(&self) -> SchemeCounters {
         let mut counters = SchemeCounters::of(&self.merges);
         counters.own_merges.push(Named {
@@ -389,7 +395,7 @@ impl Blog {
             groups,
             format,
             data_tag: DataTag::new(space),
-            place: vec![Ppn::NONE; space.logical_pages() as usize],
+            place: large_table(Ppn::NONE, space.logical_pages() as usize),
             data: vec![Pbn::NONE; logical_blocks as usize],
             is_closed: vec![false; logical_blocks as usize],
             inherited: vec![0; logical_blocks as usize],

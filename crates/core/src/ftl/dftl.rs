@@ -429,6 +429,11 @@ impl Ftl for Dftl {
         Ok(())
     }
 
+    #[inline(always)]
+    fn prefetch(&self, lpn: Lpn) {
+        self.store.prefetch(lpn);
+    }
+
     fn counters(&self) -> SchemeCounters {
         let c = &self.map.counters;
         let mut counters = SchemeCounters::default();

@@ -471,6 +471,11 @@ impl Ftl for Faster {
         Ok(())
     }
 
+    #[inline(always)]
+    fn prefetch(&self, lpn: Lpn) {
+        self.h.prefetch(lpn);
+    }
+
     fn counters(&self) -> SchemeCounters {
         let (c, pages) = (&self.counts, &self.h.watch);
         let mut counters = SchemeCounters::of(&self.h.merges);

@@ -353,6 +353,11 @@ impl Ftl for Fmax {
         Ok(())
     }
 
+    #[inline(always)]
+    fn prefetch(&self, lpn: Lpn) {
+        self.h.prefetch(lpn);
+    }
+
     fn counters(&self) -> SchemeCounters {
         let mut counters = SchemeCounters::of(&self.h.merges);
         let (search, fold) = (self.oob_reads_search as f64, self.oob_reads_fold as f64);

@@ -29,6 +29,7 @@
 use std::collections::VecDeque;
 
 use crate::address::{Lpn, Pbn, Ppn};
+use crate::corner::{large_table, prefetch};
 use crate::flash::{Cause, Flash, Oob, Role, Slot};
 use crate::ftl::{Ftl, Means, NoRecovery, PartTimes, Refusal, Run, Start};
 use crate::geometry::{Geometry, PAGES_PER_BLOCK_MAX, Space};
@@ -213,7 +214,7 @@ impl Gftl {
             chunk_pages,
             queue_when: options.queue_when,
             lookup: options.lookup,
-            newest: vec![Ppn::NONE; space.logical_pages() as usize],
+            newest: large_table(Ppn::NONE, space.logical_pages() as usize),
             primary: vec![Pbn::NONE; logical as usize],
             blocks: vec![PLAIN; geometry.blocks_per_die as usize],
             pool: Pool::new(std::iter::empty(), geometry.blocks_per_die),
@@ -682,6 +683,11 @@ impl Ftl for Gftl {
         run.iter()
             .for_each(|(lpn, _)| self.move_newest(lpn, Ppn::NONE));
         Ok(())
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, lpn: Lpn) {
+        prefetch(&self.newest, lpn.index());
     }
 
     fn counters(&self) -> SchemeCounters {

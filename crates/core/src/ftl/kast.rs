@@ -534,6 +534,11 @@ impl Ftl for Kast {
         Ok(())
     }
 
+    #[inline(always)]
+    fn prefetch(&self, lpn: Lpn) {
+        self.h.prefetch(lpn);
+    }
+
     fn counters(&self) -> SchemeCounters {
         let mut counters = SchemeCounters::of(&self.h.merges);
         counters.extra("sw_to_rw", self.sw_to_rw);

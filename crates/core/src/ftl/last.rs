@@ -467,6 +467,11 @@ impl Ftl for Last {
         Ok(())
     }
 
+    #[inline(always)]
+    fn prefetch(&self, lpn: Lpn) {
+        self.h.prefetch(lpn);
+    }
+
     fn counters(&self) -> SchemeCounters {
         let merges = &self.h.merges;
         let mut counters = SchemeCounters::of(merges);

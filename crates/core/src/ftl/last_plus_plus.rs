@@ -460,6 +460,11 @@ impl Ftl for LastPlusPlus {
         self.write_snapshot(flash, pages)
     }
 
+    #[inline(always)]
+    fn prefetch(&self, lpn: Lpn) {
+        self.h.prefetch(self.locate(lpn).local);
+    }
+
     fn counters(&self) -> SchemeCounters {
         let c = &self.counts;
         let m = &self.h.merges;

@@ -382,6 +382,11 @@ impl Ftl for Superblock {
         Ok(())
     }
 
+    #[inline(always)]
+    fn prefetch(&self, lpn: Lpn) {
+        self.b.prefetch(lpn);
+    }
+
     fn counters(&self) -> SchemeCounters {
         let mut counters = SchemeCounters::of(&self.b.merges);
         counters.extra("d_pages", self.data_pages);

@@ -10,6 +10,7 @@ mod recovery;
 
 use super::oob_tables::OobTables;
 use crate::address::{Divisor, Lpn, Pbn, Ppn};
+use crate::corner::{large_table, prefetch};
 use crate::flash::{Cause, Flash, Oob, Role, Slot};
 use crate::ftl::Start;
 use crate::geometry::{Geometry, Space};
@@ -98,7 +99,7 @@ impl Superblocks {
         };
         Self {
             size: Divisor::new(size),
-            newest: vec![Ppn::NONE; space.logical_pages() as usize],
+            newest: large_table(Ppn::NONE, space.logical_pages() as usize),
             blocks: vec![Block::default(); blocks as usize],
             supers: vec![none; superblocks],
             lists: Lists::new(blocks as usize, superblocks),
@@ -130,6 +131,12 @@ impl Superblocks {
     /// The part of the device that this instance serves.
     pub fn space(&self) -> &Space {
         &self.space
+    }
+
+    /// The map entry of a page will be wanted soon.
+    #[inline(always)]
+    pub fn prefetch(&self, lpn: Lpn) {
+        prefetch(&self.newest, lpn.index());
     }
 
     /// Where the newest version of a page lies, or `NONE` if the page is not live.
