@@ -277,7 +277,7 @@ impl<C: Clock> Flash for SimFlash<C> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn host_read(
         &mut self,
         slot: Slot,
@@ -319,7 +319,7 @@ impl<C: Clock> Flash for SimFlash<C> {
         self.clock.own(after);
     }
 
-    #[inline]
+    #[inline(always)]
     fn host_program(
         &mut self,
         slot: Slot,
