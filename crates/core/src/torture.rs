@@ -21,6 +21,7 @@ use crate::rng::SplitMix64;
 use crate::suite::Case;
 
 mod play;
+pub mod rot;
 
 pub use play::play;
 
@@ -189,7 +190,7 @@ impl Request {
     }
 
     /// Sends it to the device; a read is compared with `known` by the caller.
-    fn send<S: Ftl>(&self, ftl: &mut S, flash: &mut CutFlash) -> Result<(), crate::cut::PowerCut> {
+    fn send<S: Ftl>(&self, ftl: &mut S, flash: &mut CutFlash) -> Result<(), crate::cut::Failure> {
         let run = Run::whole(Lpn(self.first), self.pages);
         let arrival_ns = u64::from(self.number) * STEP_NS;
         if S::USES_IDLE_TIME && self.number > 0 {
@@ -607,6 +608,9 @@ pub fn replay(line: &str) -> Result<Tally, String> {
         .trim()
         .split_once(' ')
         .ok_or("a scheme, a case, cuts")?;
+    if rest.contains(" rot=") {
+        return rot::replay(scheme, rest);
+    }
     let (cuts, words): (Vec<&str>, Vec<&str>) = rest
         .split_whitespace()
         .partition(|word| word.starts_with("cut="));
