@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::address::{Lpn, Pbn};
 use crate::cut::{Change, CutFlash, Tear};
-use crate::ftl::{Ftl, Means, NoRecovery, Run, Start, Visitor, visit};
+use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start, Visitor, visit};
 use crate::geometry::{ProgramOrder, Space};
 use crate::options::Options;
 use crate::ram::RamFlash;
@@ -461,7 +461,9 @@ impl<S: Ftl> Torture<'_, S> {
         let recovered = catch(|| S::recover(&self.space, &self.options, means, &mut flash))?;
         let mut ftl = match recovered {
             Ok(ftl) => ftl,
-            Err(NoRecovery::Refused(_)) if cuts.torn() > 1 => return Ok(Outcome::Refused),
+            Err(NoRecovery::Refused(why)) if cuts.torn() > 1 && is_without_room(&why) => {
+                return Ok(Outcome::Refused);
+            }
             Err(error) => return Err(format!("no recovery: {error}")),
         };
         let mut found = self.read_back(&mut ftl, &mut flash)?;
@@ -532,6 +534,11 @@ impl<S: Ftl> Torture<'_, S> {
         }
         Ok(found)
     }
+}
+
+/// Whether a recovery refused because no erased page was left, which several torn writes can bring about.
+fn is_without_room(why: &Refusal) -> bool {
+    why.key.as_deref() == Some("blocks")
 }
 
 /// The ways in which a change can be cut.

@@ -30,6 +30,8 @@ use crate::geometry::Space;
 pub const MORE: u32 = 1;
 /// Tag of a moved page: the move ends here.
 const LAST: u32 = 2;
+/// Higher sequence numbers are not believed: what is programmed next needs a higher one.
+const SEQUENCE_MAX: u64 = 1 << 62;
 /// Block numbers above this one do not fit the tag and are not named.
 const NAMED_MAX: u32 = (1 << 30) - 2;
 
@@ -209,8 +211,11 @@ impl Scan {
     }
 
     fn note(&mut self, block: usize, position: u32, oob: Option<OobRead>) {
-        // A page of no logical page of this space is nobody's, like one that cannot be read.
-        let Some(read) = oob else { return };
+        // A page of no logical page of this space is nobody's, like one that cannot be read; and no device gets as far
+        // as the highest sequence numbers.
+        let Some(read) = oob.filter(|read| read.sequence <= SEQUENCE_MAX) else {
+            return;
+        };
         if read.oob.role == Role::Map {
             let found = &mut self.blocks[block];
             if !found.holds_map || read.sequence < found.first {

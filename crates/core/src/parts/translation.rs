@@ -229,10 +229,13 @@ impl TranslationPages {
             after = flash.join(read, produced);
         }
         let fill = |map: &Self, store: &PageStore, bytes: &mut [u8]| {
-            if old.is_some() {
-                bytes.copy_from_slice(&content);
-            } else {
+            if old.is_none() {
                 bytes.fill(0xFF);
+            } else if content.is_empty() {
+                // It cannot be read any more; its places are in memory too.
+                map.write_all(page, store, bytes);
+            } else {
+                bytes.copy_from_slice(&content);
             }
             change(map, store, bytes);
         };

@@ -196,7 +196,7 @@ fn forge_oob(read: &mut OobRead, [pages, blocks]: [u64; 2], rng: &mut SplitMix64
             read.oob.tag = tags[rng.below(8) as usize];
         }
         _ => {
-            let near = (read.sequence + rng.below(60)).saturating_sub(30);
+            let near = read.sequence.saturating_add(rng.below(60)).saturating_sub(30);
             let tall = [u64::MAX, u64::MAX - 1, 1 << 63, 1 << 40];
             let choices = [0, 1, near, near, near, near, tall[rng.below(4) as usize]];
             read.sequence = choices[rng.below(7) as usize];

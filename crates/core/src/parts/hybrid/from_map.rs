@@ -63,7 +63,13 @@ impl<W: Watch> Hybrid<W> {
             };
             let mut entries = entries.into_iter().map(Pbn);
             let per_die = self.space.geometry.logical_blocks_per_die() as usize;
+            let geometry = &self.space.geometry;
+            let is_here = |block: &Pbn| block.is_none() || geometry.die_of(*block) == area.die();
+            let before = data.len();
             data.extend(entries.by_ref().take(per_die));
+            if !data[before..].iter().all(is_here) {
+                return Ok(None);
+            }
             let kinds = W::MERGES_ALONE_WRITE_DATA && self.pages_per_block() > 1;
             let named = |entry: Pbn| NamedLog {
                 block: Pbn(if kinds {

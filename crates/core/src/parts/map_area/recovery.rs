@@ -97,6 +97,11 @@ impl FoundArea {
         })
     }
 
+    /// The die of the area.
+    pub fn die(&self) -> u32 {
+        self.die
+    }
+
     /// The void page, if there is one; the youngest, if there are several.
     fn void_page(&self) -> Option<&Copy> {
         let voids = self.copies.iter().filter(|copy| copy.is_void());
@@ -140,8 +145,13 @@ impl FoundArea {
         for copy in newest {
             let left = shape.entries as usize - entries.len();
             let here = left.min(shape.entries_per_page as usize);
+            let wanted = entries.len() + here;
             let take = |bytes: &[u8]| entries.extend(numbers(bytes).take(here));
             flash.read_map(copy.at, take, F::Token::default())?;
+            // The OOB of a page can outlive its content.
+            if entries.len() < wanted {
+                return Ok(None);
+            }
         }
         Ok(Some(entries))
     }

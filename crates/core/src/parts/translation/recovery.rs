@@ -82,12 +82,17 @@ impl FoundMap {
         reader.read_roles(flash)?;
         reader.read_map_blocks(flash)?;
         reader.find_directory();
-        reader.load(flash)?;
-        let since = reader.trusted_since();
-        let places = match since {
+        let is_loaded = reader.load(flash)?;
+        let mut since = reader.trusted_since().filter(|_| is_loaded);
+        let mut places = match since {
             Some(since) => reader.replay(since, flash)?,
             None => reader.scan_all(flash)?,
         };
+        // Two logical pages at one place: whoever wrote that map, it was no power cut.
+        if since.is_some() && !reader.are_apart(&places) {
+            since = None;
+            places = reader.scan_all(flash)?;
+        }
         let stale = reader.stale(&places);
         let directory: Vec<Ppn> = (0..reader.newest.len())
             .map(|page| reader.place_of(page))
@@ -220,12 +225,15 @@ impl<'a> Reader<'a> {
         self.newest[page].map_or(Ppn::NONE, |copy| copy.at)
     }
 
-    /// Reads every translation page.
-    fn load<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
+    /// Reads every translation page. Whether all that exist could be read: the OOB of one can outlive its content.
+    fn load<F: Flash>(&mut self, flash: &mut F) -> Result<bool, F::Error> {
+        let mut unread = 0;
         for copy in self.newest.iter().flatten() {
             let first = (copy.number * self.layout.entries_per_page) as usize;
             let stored = &mut self.stored[first..];
+            unread += 1;
             let take = |bytes: &[u8]| {
+                unread -= 1;
                 let entries = bytes.chunks_exact(4).take(self.reach as usize);
                 for (place, cell) in stored.iter_mut().zip(entries) {
                     *place = Ppn(cell.try_into().map_or(u32::MAX, u32::from_le_bytes));
@@ -233,7 +241,17 @@ impl<'a> Reader<'a> {
             };
             flash.read_map(copy.at, take, F::Token::default())?;
         }
-        Ok(())
+        Ok(unread == 0 || !F::BEARS_DATA)
+    }
+
+    /// Whether no two pages lie at the same place.
+    fn are_apart(&self, places: &[Ppn]) -> bool {
+        let mut is_taken = vec![false; self.geometry.pages() as usize];
+        let directory = self.newest.iter().flatten().map(|copy| copy.at);
+        let places = places.iter().copied().filter(|at| at.is_some());
+        places
+            .chain(directory)
+            .all(|at| !std::mem::replace(&mut is_taken[at.index()], true))
     }
 
     fn fits(&self, copy: &MapCopy) -> bool {
