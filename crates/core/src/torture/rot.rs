@@ -282,11 +282,13 @@ pub(super) fn replay(scheme: &str, rest: &str) -> Result<Tally, String> {
 impl<S: Ftl> Torture<'_, S> {
     fn rot(&mut self, rot: Rot) -> Result<Tally, String> {
         let mut ram = self.run_before(rot.seed)?;
+        let before = ram.clone();
         rot.apply(&mut ram);
+        let spared = self.spared(&before, &ram, rot);
         for means in [Means::Fastest, Means::FullScan] {
             self.tally.tried += 1;
             let outcome = self
-                .bring_up(ram.clone(), rot, means)
+                .bring_up(ram.clone(), rot, means, &spared)
                 .map_err(|error| format!("{error}\n  by {means:?}"))?;
             self.tally.refused += u64::from(matches!(outcome, Outcome::Refused));
         }
@@ -311,9 +313,12 @@ impl<S: Ftl> Torture<'_, S> {
             let sent = catch(|| request.send(&mut ftl, &mut flash))?;
             self.acknowledge(&request);
             if let (Err(_), Some(change)) = (sent, flash.cut) {
+                // What it wrote may have come or not: as good as trimmed.
+                for lpn in request.pages().filter(|_| request.op != 'R') {
+                    self.shadow[lpn as usize].is_trimmed = true;
+                }
                 tears(change, end.next() >> 32, 1)[end.below(2) as usize]
                     .apply(&mut flash.ram, change);
-                // What it wrote may have come or not.
                 return Ok(flash.ram);
             }
         }
@@ -325,7 +330,34 @@ impl<S: Ftl> Torture<'_, S> {
         Ok(flash.ram)
     }
 
-    fn bring_up(&self, ram: RamFlash, rot: Rot, means: Means) -> Result<Outcome, String> {
+    /// The pages whose newest copy can still be read, with what it holds.
+    fn spared(&self, before: &RamFlash, after: &RamFlash, rot: Rot) -> Vec<(u32, u32)> {
+        if rot.kind == Kind::Forged {
+            return Vec::new();
+        }
+        let mut newest: Vec<(u64, Ppn)> = vec![(0, Ppn::NONE); self.shadow.len()];
+        for at in readable_pages(before) {
+            if let Some(OobRead { oob, sequence }) = before.peek_oob(at)
+                && !matches!(oob.role, Role::Map | Role::Summary)
+            {
+                let known = &mut newest[oob.lpn.index()];
+                *known = (*known).max((sequence, at));
+            }
+        }
+        let pages = (0..).zip(&self.shadow).zip(newest);
+        pages
+            .filter(|((_, page), (_, at))| !page.is_trimmed && at.is_some() && after.is_readable(*at))
+            .map(|((lpn, page), _)| (lpn, page.now))
+            .collect()
+    }
+
+    fn bring_up(
+        &self,
+        ram: RamFlash,
+        rot: Rot,
+        means: Means,
+        spared: &[(u32, u32)],
+    ) -> Result<Outcome, String> {
         let mut flash = CutFlash::new(ram);
         flash.is_rotten = true;
         flash.fuel = Some(CHANGES_MAX);
@@ -336,6 +368,14 @@ impl<S: Ftl> Torture<'_, S> {
             Err(error) => return Err(format!("no recovery: {error}")),
         };
         let mut found = self.read_rotten(&mut ftl, &mut flash, rot)?;
+        for &(lpn, version) in spared {
+            if found[lpn as usize] != Some(version) {
+                return Err(format!(
+                    "page {lpn} reads {:?}, but its newest copy of version {version} can be read",
+                    found[lpn as usize]
+                ));
+            }
+        }
         self.write_on(&mut ftl, &mut flash, rot, &mut found)?;
         let again = self.read_rotten(&mut ftl, &mut flash, rot)?;
         self.compare_rotten(&found, &again, rot)?;

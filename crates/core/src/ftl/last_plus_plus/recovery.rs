@@ -58,14 +58,21 @@ impl<F: Flash> Shortcuts<F> for Kept<'_> {
         let named = map.iter().flat_map(|map| &map.logs).map(|log| log.block);
         let named: HashSet<Pbn> = named.collect();
         let of_unknown_kind = self.of_unknown_kind(map, flash);
-        let (logs, others) = of_unknown_kind.partition(|block| named.contains(block));
+        let (logs, others): (Vec<Pbn>, Vec<Pbn>) =
+            of_unknown_kind.partition(|block| named.contains(block));
         // Where the log blocks are known the snapshot is among the others.
+        let used = |blocks: &[Pbn]| blocks.iter().filter(|&&b| flash.written(b) > 0).count();
+        let blocks_in_use = used(&logs) + used(&others);
         let mut heads = self.read_heads(others, scan, flash)?;
         let Some(snapshot) = self.read_snapshot(&heads, flash)? else {
             return Ok(None);
         };
         self.blocks = snapshot.blocks;
         heads.append(&mut self.read_heads(logs, scan, flash)?);
+        // Entries find their blocks by counting: one that cannot be read at all would hand its pages to others.
+        if heads.len() < blocks_in_use {
+            return Ok(None);
+        }
         heads.sort_unstable_by_key(|head| head.block);
         Ok(self.interpret(map, &heads, &snapshot.content, flash))
     }
@@ -209,7 +216,7 @@ impl Kept<'_> {
             }
             let local = self.space.local_lpn(head.read.oob.lpn)?;
             let (l, o) = geometry.by_pages().div_rem(local.0);
-            if o != head.position {
+            if o != head.position || l / self.plan.segments != geometry.die_of(head.block) {
                 return None;
             }
             if let Some(programmed) = sequential.remove(&head.block) {
