@@ -320,9 +320,13 @@ impl Scan {
             place: vec![Ppn::NONE; self.space.logical_pages() as usize],
             sequence: vec![0; self.space.logical_pages() as usize],
         };
+        // Nothing is programmed after a cut: what others follow has lost the end of its move to something else.
+        let youngest = self.blocks.iter().filter(|found| found.readable > 0);
+        let youngest = youngest.map(|found| found.last).max();
         let unfinished = |scan: &Self, block| {
             rules != Rules::Plain
                 && scan.found(block).readable > 0
+                && Some(scan.found(block).last) == youngest
                 && scan.pages_of(block).all(|(.., read)| read.oob.tag == MORE)
         };
         let blocks: Vec<Pbn> = self.blocks().map(|(block, _)| block).collect();
