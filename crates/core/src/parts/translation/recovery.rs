@@ -19,9 +19,8 @@
 //! it, or a copy with others to follow.
 //!
 //! The map on flash is not trusted, and all OOBs are read, if a translation page does not have room for its
-//! entries, if the options have changed, or if a page is missing or cannot be read.
-
-use std::collections::HashMap;
+//! entries, if the options have changed, or if a page is missing, older than it was, or cannot be read: the youngest copy
+//! notes the sum of the versions of all ([`Checkpoint::writes`]).
 
 use super::TranslationPages;
 use super::checkpoint::Checkpoint;
@@ -64,6 +63,8 @@ pub struct FoundMap {
     pub places: Vec<Ppn>,
     /// Where the newest copy of each translation page lies.
     pub directory: Vec<Ppn>,
+    /// [`Checkpoint::version`] of these copies.
+    pub versions: Vec<u32>,
     /// Translation pages whose entries on flash are not those places.
     pub stale: Vec<u32>,
     /// [`Checkpoint::pending`] until all of these are written.
@@ -97,12 +98,16 @@ impl FoundMap {
         let directory: Vec<Ppn> = (0..reader.newest.len())
             .map(|page| reader.place_of(page))
             .collect();
+        let versions = reader.newest.iter();
+        let versions = versions.map(|copy| copy.map_or(0, |copy| copy.checkpoint.version));
+        let versions = versions.collect();
         let mut scan = reader.scan;
         scan.count_places(places.iter().chain(&directory).copied());
         Ok(Self {
             scan,
             places,
             directory,
+            versions,
             stale,
             pending: since.unwrap_or(1),
             was_trusted: since.is_some(),
@@ -267,34 +272,18 @@ impl<'a> Reader<'a> {
     fn trusted_since(&self) -> Option<u64> {
         let last = self.copies.last()?;
         let found = self.newest.iter().flatten();
-        let is_complete = last.checkpoint.pages as usize == found.clone().count();
+        let versions = found.clone().map(|copy| copy.checkpoint.version);
+        let is_complete = last.checkpoint.writes == versions.fold(0, u32::wrapping_add);
         let can_be_trusted = self.layout.is_trusted
             && self.reach == self.layout.entries_per_page
             && self.fits(last)
             && is_complete
-            && found.clone().all(|copy| self.fits(copy))
-            && !self.has_holes();
+            && found.clone().all(|copy| self.fits(copy));
         let fitting = self.copies.iter().filter(|copy| self.fits(copy));
         fitting
             .map(|copy| copy.checkpoint.pending)
             .max()
             .filter(|_| can_be_trusted)
-    }
-
-    /// Whether a block with a newest translation page has an unreadable page before a readable one: a cut leaves
-    /// none, for nothing is programmed behind it.
-    fn has_holes(&self) -> bool {
-        let mut readable: HashMap<Pbn, (u32, u32)> = HashMap::new();
-        for copy in &self.copies {
-            let (block, position) = self.geometry.split(copy.at);
-            let (count, end) = readable.entry(block).or_default();
-            (*count, *end) = (*count + 1, (*end).max(position + 1));
-        }
-        let mut newest = self.newest.iter().flatten();
-        newest.any(|copy| {
-            let (count, end) = readable[&self.geometry.block_of(copy.at)];
-            count < end
-        })
     }
 
     /// The map by the OOBs of all pages.
@@ -464,7 +453,8 @@ impl TranslationPages {
         let directory = found.directory.clone();
         let geometry = store.geometry().clone();
         let (entries, writer) = (layout.entries_per_page, layout.writer);
-        let mut pages = Self::found(&geometry, entries, writer, directory);
+        let versions = found.versions.clone();
+        let mut pages = Self::found(&geometry, entries, writer, directory, versions);
         pages.checkpoint.pending = found.pending;
         pages.checkpoint.closed = flash.next_sequence().saturating_sub(1);
         for &page in &found.stale {
