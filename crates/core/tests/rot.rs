@@ -21,16 +21,27 @@ fn number(name: &str, default: u64) -> u64 {
 
 fn all_schemes(kind: Kind) {
     let mut failures = Vec::new();
-    let (seed, cases) = (number("FLOATGATE_ROT_SEED", 1), number("FLOATGATE_ROT_CASES", 100));
+    let (seed, cases) = (
+        number("FLOATGATE_ROT_SEED", 1),
+        number("FLOATGATE_ROT_CASES", 100),
+    );
     for scheme in all() {
         match visit(scheme.key, Rots(kind, seed, cases)).expect("it is registered") {
             Ok(Tally { tried, refused }) => {
-                println!("{:<12} {tried:>8} recoveries, {refused} refused", scheme.key);
+                println!(
+                    "{:<12} {tried:>8} recoveries, {refused} refused",
+                    scheme.key
+                );
             }
             Err(failure) => failures.push(failure),
         }
     }
-    assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n\n"));
+    assert!(
+        failures.is_empty(),
+        "{} failures\n{}",
+        failures.len(),
+        failures.join("\n\n")
+    );
 }
 
 #[test]

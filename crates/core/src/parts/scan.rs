@@ -23,15 +23,13 @@ mod spare_bytes;
 pub use spare_bytes::SpareBytes;
 
 use crate::address::{Lpn, Pbn, Ppn};
-use crate::flash::{Cause, Flash, OobRead, Role};
+use crate::flash::{Cause, Flash, OobRead, Role, SEQUENCE_MAX};
 use crate::geometry::Space;
 
 /// Tag of a moved page: the move goes on.
 pub const MORE: u32 = 1;
 /// Tag of a moved page: the move ends here.
 const LAST: u32 = 2;
-/// Higher sequence numbers are not believed: what is programmed next needs a higher one.
-const SEQUENCE_MAX: u64 = 1 << 62;
 /// Block numbers above this one do not fit the tag and are not named.
 const NAMED_MAX: u32 = (1 << 30) - 2;
 

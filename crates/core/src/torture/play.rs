@@ -1,8 +1,6 @@
 //! One chosen sequence of requests and cuts, for a fuzzer that chooses them.
 
-use super::{
-    Cuts, INITIAL, Request, Tally, Torture, catch, is_without_room, prepare, random_case,
-};
+use super::{Cuts, INITIAL, Request, Tally, Torture, catch, is_without_room, prepare, random_case};
 use crate::cut::{CutFlash, Tear};
 use crate::ftl::{Ftl, NoRecovery, Visitor, all, visit};
 use crate::ram::RamFlash;

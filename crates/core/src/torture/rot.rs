@@ -155,7 +155,9 @@ fn forge(ram: &mut RamFlash, rng: &mut SplitMix64) {
                 ram.forge(at, |read, _, _| read.oob.role = role);
             }
         }
-        _ => ram.forge(at, |read, _, _| forge_oob(read, ram_numbers(&geometry), rng)),
+        _ => ram.forge(at, |read, _, _| {
+            forge_oob(read, ram_numbers(&geometry), rng)
+        }),
     }
 }
 
@@ -196,7 +198,10 @@ fn forge_oob(read: &mut OobRead, [pages, blocks]: [u64; 2], rng: &mut SplitMix64
             read.oob.tag = tags[rng.below(8) as usize];
         }
         _ => {
-            let near = read.sequence.saturating_add(rng.below(60)).saturating_sub(30);
+            let near = read
+                .sequence
+                .saturating_add(rng.below(60))
+                .saturating_sub(30);
             let tall = [u64::MAX, u64::MAX - 1, 1 << 63, 1 << 40];
             let choices = [0, 1, near, near, near, near, tall[rng.below(4) as usize]];
             read.sequence = choices[rng.below(7) as usize];
@@ -313,10 +318,10 @@ impl<S: Ftl> Torture<'_, S> {
             let sent = catch(|| request.send(&mut ftl, &mut flash))?;
             self.acknowledge(&request);
             if let (Err(_), Some(change)) = (sent, flash.cut) {
-                // What it wrote may have come or not: as good as trimmed.
-                for lpn in request.pages().filter(|_| request.op != 'R') {
-                    self.shadow[lpn as usize].is_trimmed = true;
-                }
+                // Of what was going on nobody can tell what has come.
+                self.shadow
+                    .iter_mut()
+                    .for_each(|page| page.is_trimmed = true);
                 tears(change, end.next() >> 32, 1)[end.below(2) as usize]
                     .apply(&mut flash.ram, change);
                 return Ok(flash.ram);
@@ -332,7 +337,7 @@ impl<S: Ftl> Torture<'_, S> {
 
     /// The pages whose newest copy can still be read, with what it holds.
     fn spared(&self, before: &RamFlash, after: &RamFlash, rot: Rot) -> Vec<(u32, u32)> {
-        if rot.kind == Kind::Forged {
+        if rot.kind == Kind::Forged || self.is_youngest_gone(before, after) {
             return Vec::new();
         }
         let mut newest: Vec<(u64, Ppn)> = vec![(0, Ppn::NONE); self.shadow.len()];
@@ -340,15 +345,33 @@ impl<S: Ftl> Torture<'_, S> {
             if let Some(OobRead { oob, sequence }) = before.peek_oob(at)
                 && !matches!(oob.role, Role::Map | Role::Summary)
             {
+                // A lost copy with its OOB intact stands for its page, whatever else there is.
+                let is_lost = after.peek_oob(at).is_some() && !after.is_readable(at);
+                let sequence = if is_lost { u64::MAX } else { sequence };
                 let known = &mut newest[oob.lpn.index()];
                 *known = (*known).max((sequence, at));
             }
         }
         let pages = (0..).zip(&self.shadow).zip(newest);
         pages
-            .filter(|((_, page), (_, at))| !page.is_trimmed && at.is_some() && after.is_readable(*at))
+            .filter(|((_, page), (_, at))| {
+                !page.is_trimmed && at.is_some() && after.is_readable(*at)
+            })
             .map(|((lpn, page), _)| (lpn, page.now))
             .collect()
+    }
+
+    /// Whether the last page programmed on a die has rotted: then nothing tells that its power had not been cut before it.
+    fn is_youngest_gone(&self, before: &RamFlash, after: &RamFlash) -> bool {
+        let geometry = &self.space.geometry;
+        let mut youngest = vec![(0, Ppn::NONE); geometry.dies as usize];
+        for at in readable_pages(before) {
+            let known = &mut youngest[geometry.die_of(geometry.block_of(at)) as usize];
+            let sequence = before.peek_oob(at).map_or(0, |read| read.sequence);
+            *known = (*known).max((sequence, at));
+        }
+        let mut used = youngest.iter().filter(|(_, at)| at.is_some());
+        used.any(|(_, at)| !after.is_readable(*at))
     }
 
     fn bring_up(

@@ -457,7 +457,9 @@ impl LastPlusPlus {
 
     /// Checks that there are no more random log blocks on a die than its tables have room for.
     fn check_random_logs(&self, found: &[FoundLog]) -> Result<(), Refusal> {
-        let random = found.iter().filter(|found| Heat::of_role(found.role).is_some());
+        let random = found
+            .iter()
+            .filter(|found| Heat::of_role(found.role).is_some());
         let mut counts = vec![0; self.dies() as usize];
         random.for_each(|found| counts[self.h.die_of_log(found.log) as usize] += 1);
         let (budget, most) = (self.plan.random_blocks, counts.into_iter().max());

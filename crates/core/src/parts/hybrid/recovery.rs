@@ -157,20 +157,25 @@ impl<W: Watch> Hybrid<W> {
                 return taken.map_err(failed);
             }
         }
-        let found = match &map {
+        let by_map = match map {
             Some(map) => {
-                let found = self.scan_by_map(plan, map, shortcuts, flash);
-                let (scan, newest) = found.map_err(failed)?;
-                (scan, newest, map.doomed.clone())
+                let found = self.scan_by_map(plan, &map, shortcuts, flash);
+                found.map_err(failed)?.map(|found| (map, found))
             }
-            None => self.scan_everything(scan, &areas, flash).map_err(failed)?,
+            None => None,
         };
-        let doubtful = match map {
-            Some(map) => {
-                self.data = map.data_in_use(&found.0);
-                Vec::new()
+        let (found, doubtful) = match by_map {
+            Some((map, (scan, newest))) => {
+                let doomed = map.doomed.clone();
+                self.data = map.data_in_use(&scan);
+                ((scan, newest, doomed), Vec::new())
             }
-            None => self.choose_data_blocks(&found.0, flash),
+            None => {
+                let found = self.scan_everything(scan, &areas, flash);
+                let found = found.map_err(failed)?;
+                let doubtful = self.choose_data_blocks(&found.0, flash);
+                (found, doubtful)
+            }
         };
         self.check_room_for(&found.0, plan, &doubtful)?;
         let taken = self.take_scanned(plan, found, &doubtful, &areas, flash);

@@ -60,7 +60,9 @@ impl<W: Watch> Hybrid<W> {
             let die = self.die_of_logical(l);
             let left = free[die as usize].checked_sub(1);
             free[die as usize] = left.ok_or_else(|| {
-                Refusal::damaged(format!("die {die} has no erased block left to merge a log block"))
+                Refusal::damaged(format!(
+                    "die {die} has no erased block left to merge a log block"
+                ))
             })?;
             let owned = self.owned(l).map(|log| self.log_block(log));
             for block in [Some(self.data(l)), owned].into_iter().flatten() {

@@ -24,11 +24,7 @@ impl PageStore {
         Ok(store)
     }
 
-    fn scan<F: Flash>(
-        &mut self,
-        space: &Space,
-        flash: &mut F,
-    ) -> Result<(), NoRecovery<F::Error>> {
+    fn scan<F: Flash>(&mut self, space: &Space, flash: &mut F) -> Result<(), NoRecovery<F::Error>> {
         let scan = Scan::read(space, 0, Depth::UpToErased, flash);
         let mut scan = scan.map_err(NoRecovery::Flash)?;
         let newest = scan.newest(Rules::Moves);
@@ -37,8 +33,7 @@ impl PageStore {
             places[space.device_lpn(Lpn(local as u32)).index()] = at;
         }
         self.take_found(&mut scan, &places, &[], flash)?;
-        self.relieve_dies(flash, &mut ())
-            .map_err(NoRecovery::Flash)
+        self.relieve_dies(flash, &mut ()).map_err(NoRecovery::Flash)
     }
 
     /// Takes what was found on a flash: where the logical pages lie, and the mapping pages. Erases every block with
@@ -94,12 +89,7 @@ impl PageStore {
 
     /// Checks, before anything is changed, what a power cut leaves as it was: that a collection finds an erased block to
     /// move pages to, that pages lie on dies on which they may, and mapping pages in blocks of their own.
-    fn check_found(
-        &self,
-        scan: &Scan,
-        places: &[Ppn],
-        map_pages: &[Ppn],
-    ) -> Result<(), Refusal> {
+    fn check_found(&self, scan: &Scan, places: &[Ppn], map_pages: &[Ppn]) -> Result<(), Refusal> {
         let geometry = &self.geometry;
         let mut in_use = vec![0; geometry.dies as usize];
         for (block, found) in scan.blocks().filter(|(_, found)| found.valid > 0) {
@@ -115,12 +105,13 @@ impl PageStore {
             return Err(Refusal::damaged(text));
         }
         let is_home = |block: Pbn, number: u32| geometry.die_of(block) == number % geometry.dies;
-        let is_lost = |(number, &at): (u32, &Ppn)| {
-            at.is_some() && !is_home(geometry.block_of(at), number)
-        };
+        let is_lost =
+            |(number, &at): (u32, &Ppn)| at.is_some() && !is_home(geometry.block_of(at), number);
         let is_static = self.options.placement == Placement::Static;
         let lost = is_static.then(|| (0..).zip(places).find(|&page| is_lost(page)));
-        let lost = lost.flatten().or((0..).zip(map_pages).find(|&page| is_lost(page)));
+        let lost = lost
+            .flatten()
+            .or((0..).zip(map_pages).find(|&page| is_lost(page)));
         match lost {
             Some((number, at)) => Err(Refusal::damaged(format!(
                 "page {number} lies at physical page {}, on a die that is not its own",
