@@ -5,8 +5,8 @@
 //! that a moved page carries ([`move_tag`]):
 //!
 //! 1. **Unfinished moves.** A block that holds nothing but copies with [`MORE`] is the target of a move that
-//!    was cut. All its sources still stand, so the block is void (unless it holds a page that nobody else
-//!    has, which a cut cannot cause but a rotten page can).
+//!    was cut, if nothing was programmed after it. All its sources still stand, so the block is void (unless it holds a
+//!    page that nobody else has, which a cut cannot cause but a rotten page can).
 //! 2. **Emptied blocks.** The last page of a move names the block that the move empties. If nothing in that
 //!    block is younger, the block is void: its erase was about to come, or had begun. This matters because
 //!    trims are not recorded: a trimmed page in such a block would look alive and keep the block in use.
@@ -318,13 +318,11 @@ impl Scan {
             place: vec![Ppn::NONE; self.space.logical_pages() as usize],
             sequence: vec![0; self.space.logical_pages() as usize],
         };
-        // Nothing is programmed after a cut: what others follow has lost the end of its move to something else.
-        let youngest = self.blocks.iter().filter(|found| found.readable > 0);
-        let youngest = youngest.map(|found| found.last).max();
+        let youngest = self.youngest();
         let unfinished = |scan: &Self, block| {
             rules != Rules::Plain
                 && scan.found(block).readable > 0
-                && Some(scan.found(block).last) == youngest
+                && youngest == Some(scan.found(block).last)
                 && scan.pages_of(block).all(|(.., read)| read.oob.tag == MORE)
         };
         let blocks: Vec<Pbn> = self.blocks().map(|(block, _)| block).collect();
@@ -351,6 +349,13 @@ impl Scan {
         }
         self.count_valid(&newest);
         newest
+    }
+
+    /// Sequence number of the youngest page that can be read. Nothing is programmed after a cut, so a move that was cut
+    /// holds it: if others have followed, it has lost its end to something else.
+    pub fn youngest(&self) -> Option<u64> {
+        let readable = self.blocks.iter().filter(|found| found.readable > 0);
+        readable.map(|found| found.last).max()
     }
 
     /// Counts the valid pages of each block.

@@ -390,13 +390,13 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A block with nothing but copies of a move that did not end is void; no translation page can have been written
-    /// since.
+    /// A block with nothing but copies of a move that did not end is void; no page of any kind can have been written since.
     fn void_unfinished(&mut self) {
         let map = self.copies.last().map_or(0, |copy| copy.sequence);
+        let youngest = self.scan.youngest();
         for block in self.blocks() {
             let found = self.scan.found(block);
-            let is_young = found.readable > 0 && found.first > map;
+            let is_young = found.first > map && youngest == Some(found.last);
             let mut pages = self.scan.pages_of(block);
             if is_young && self.is_whole(block) && pages.all(|(.., read)| read.oob.tag == MORE) {
                 drop(pages);
