@@ -237,7 +237,7 @@ impl Blog {
                 self.bring_together(flash, found, b)?;
                 waiting.retain(|b| without(self, b));
             }
-            may_serve = stuck && self.pool.len() == 1;
+            may_serve = stuck && self.pool.len() <= 1;
         }
         Ok(())
     }
@@ -455,7 +455,9 @@ impl Blog {
             };
             let holds = |held: &Vec<(u64, Pbn)>| held.iter().any(|&(_, other)| other == log);
             let b = found.held.iter().position(holds);
-            let b = b.expect("a log block with live pages serves somebody");
+            let b = b.ok_or_else(|| {
+                Refusal::damaged(format!("log block {} serves no logical block", log.0))
+            })?;
             self.bring_together(flash, found, b as u32)?;
         }
     }
