@@ -354,7 +354,8 @@ impl Scan {
     /// Sequence number of the youngest page that can be read. Nothing is programmed after a cut, so a move that was cut
     /// holds it: if others have followed, it has lost its end to something else.
     pub fn youngest(&self) -> Option<u64> {
-        let readable = self.blocks.iter().filter(|found| found.readable > 0);
+        let readable = self.blocks.iter();
+        let readable = readable.filter(|found| found.readable > 0 || found.holds_map);
         readable.map(|found| found.last).max()
     }
 
