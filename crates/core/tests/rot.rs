@@ -127,6 +127,11 @@ fn a_move_is_unfinished_only_if_nothing_follows_it() {
         "blog dies=1 blocks=6 pages=4 logical_pages=12 order=any start=full requests=48 seed=2533279 \
          log_blocks=2 rot=unreadable:5067487",
     );
+    holds(
+        "dftl dies=1 blocks=12 pages=5 logical_pages=10 order=ascending start=empty requests=19 \
+         seed=8898056 cmt_entries=1 tp_entries=2 integrity=PAGE flush_ns=7000000000 lazy_copy=on \
+         gc_policy=d-choices gc_d=1 streams=shared rot=unreadable:9530235",
+    );
 }
 
 /// An older copy of a translation page was taken for the newest.
