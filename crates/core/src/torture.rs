@@ -241,7 +241,7 @@ pub struct Tally {
     /// Cut points tried.
     pub tried: u64,
     /// Of these, those after which the scheme refused to come up: the recovery itself was torn, and a device
-    /// without a spare block had no erased page left. Nothing else refuses.
+    /// without a spare block had no erased page left. Nothing else refuses, unless the flash is [rotten](rot).
     pub refused: u64,
 }
 
