@@ -6,8 +6,11 @@
 //! | `configuration` | a TOML text, read, checked, and tried out if the device it describes is small |
 //! | `image` | the bytes of an image file, or changes to a sound one: looked at, checked and dumped |
 //! | `cuts` | a scheme, a small device, requests with power cuts in them and in the recoveries |
+//! | `rot` | a scheme, a device in an image, and pages of it that say anything: opened and used |
 //!
 //! `cargo xtask fuzz` runs them under libFuzzer; the tests of this crate play the corpus, and damaged copies of it.
+
+mod rot;
 
 use std::io::Cursor;
 use std::sync::OnceLock;
@@ -28,7 +31,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 4] = [
+pub const TARGETS: [Target; 5] = [
     Target {
         name: "trace",
         run: trace,
@@ -44,6 +47,10 @@ pub const TARGETS: [Target; 4] = [
     Target {
         name: "cuts",
         run: cuts,
+    },
+    Target {
+        name: "rot",
+        run: rot::rot,
     },
 ];
 

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::{Outcome, root, run};
 
 /// Targets of the crate `fuzz`.
-pub const TARGETS: [&str; 4] = ["trace", "configuration", "image", "cuts"];
+pub const TARGETS: [&str; 5] = ["trace", "configuration", "image", "cuts", "rot"];
 
 /// Seconds that one input may take, and MiB it may need.
 const INPUT_SECONDS: u32 = 20;

@@ -5,9 +5,14 @@ use crate::flash::{Cause, Flash, Oob, OobRead, Role, Slot};
 use crate::geometry::Geometry;
 use crate::ram::RamFlash;
 
-/// The power is gone.
+/// Why an operation was not done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PowerCut;
+pub enum Failure {
+    /// The power is gone.
+    PowerCut,
+    /// The page cannot be read any more; only where [`CutFlash::is_rotten`].
+    Unreadable(Ppn),
+}
 
 /// An operation that changes the flash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,6 +71,9 @@ pub struct CutFlash {
     pub cut: Option<Change>,
     /// If set: the state before every change so far, and the change.
     pub states: Option<Vec<(RamFlash, Change)>>,
+    /// Whether pages may have become unreadable that nobody was programming: as in a device the host's read of one
+    /// fails, and a copy of one is a page that is lost. Otherwise a scheme that touches one has a bug.
+    pub is_rotten: bool,
 }
 
 impl CutFlash {
@@ -76,10 +84,15 @@ impl CutFlash {
             fuel: None,
             cut: None,
             states: None,
+            is_rotten: false,
         }
     }
 
-    fn change(&mut self, change: Change) -> Result<(), PowerCut> {
+    fn is_gone(&self, at: Ppn) -> bool {
+        self.is_rotten && !self.ram.is_readable(at)
+    }
+
+    fn change(&mut self, change: Change) -> Result<(), Failure> {
         self.alive()?;
         if let Some(states) = &mut self.states {
             states.push((self.ram.clone(), change));
@@ -88,16 +101,16 @@ impl CutFlash {
             None => {}
             Some(0) => {
                 self.cut = Some(change);
-                return Err(PowerCut);
+                return Err(Failure::PowerCut);
             }
             Some(fuel) => *fuel -= 1,
         }
         Ok(())
     }
 
-    fn alive(&self) -> Result<(), PowerCut> {
+    fn alive(&self) -> Result<(), Failure> {
         if self.cut.is_some() {
-            Err(PowerCut)
+            Err(Failure::PowerCut)
         } else {
             Ok(())
         }
@@ -105,13 +118,13 @@ impl CutFlash {
 }
 
 /// What `RamFlash` answers: it cannot fail.
-fn sure<T>(done: Result<T, std::convert::Infallible>) -> Result<T, PowerCut> {
+fn sure<T>(done: Result<T, std::convert::Infallible>) -> Result<T, Failure> {
     done.map_err(|never| match never {})
 }
 
 impl Flash for CutFlash {
     type Token = ();
-    type Error = PowerCut;
+    type Error = Failure;
     const BEARS_DATA: bool = true;
 
     fn geometry(&self) -> &Geometry {
@@ -142,8 +155,11 @@ impl Flash for CutFlash {
         self.ram.erase_count(pbn)
     }
 
-    fn host_read(&mut self, slot: Slot, from: Ppn, after: ()) -> Result<(), PowerCut> {
+    fn host_read(&mut self, slot: Slot, from: Ppn, after: ()) -> Result<(), Failure> {
         self.alive()?;
+        if self.is_gone(from) {
+            return Err(Failure::Unreadable(from));
+        }
         sure(self.ram.host_read(slot, from, after))
     }
 
@@ -151,7 +167,7 @@ impl Flash for CutFlash {
         self.ram.host_unwritten(slot, after);
     }
 
-    fn host_program(&mut self, slot: Slot, to: Ppn, oob: Oob, after: ()) -> Result<(), PowerCut> {
+    fn host_program(&mut self, slot: Slot, to: Ppn, oob: Oob, after: ()) -> Result<(), Failure> {
         self.change(Change::Program(to))?;
         sure(self.ram.host_program(slot, to, oob, after))
     }
@@ -167,12 +183,16 @@ impl Flash for CutFlash {
         oob: Oob,
         cause: Cause,
         after: (),
-    ) -> Result<(), PowerCut> {
+    ) -> Result<(), Failure> {
         self.change(Change::Program(to))?;
+        if self.is_rotten {
+            self.ram.copy_or_lose(from, to, oob, cause);
+            return Ok(());
+        }
         sure(self.ram.copy(from, to, oob, cause, after))
     }
 
-    fn read_map(&mut self, from: Ppn, take: impl FnOnce(&[u8]), after: ()) -> Result<(), PowerCut> {
+    fn read_map(&mut self, from: Ppn, take: impl FnOnce(&[u8]), after: ()) -> Result<(), Failure> {
         self.alive()?;
         sure(self.ram.read_map(from, take, after))
     }
@@ -183,7 +203,7 @@ impl Flash for CutFlash {
         oob: Oob,
         fill: impl FnOnce(&mut [u8]),
         after: (),
-    ) -> Result<(), PowerCut> {
+    ) -> Result<(), Failure> {
         self.change(Change::Program(to))?;
         sure(self.ram.program_map(to, oob, fill, after))
     }
@@ -193,12 +213,12 @@ impl Flash for CutFlash {
         from: Ppn,
         cause: Cause,
         after: (),
-    ) -> Result<(Option<OobRead>, ()), PowerCut> {
+    ) -> Result<(Option<OobRead>, ()), Failure> {
         self.alive()?;
         sure(self.ram.read_oob(from, cause, after))
     }
 
-    fn erase(&mut self, block: Pbn, cause: Cause, after: ()) -> Result<(), PowerCut> {
+    fn erase(&mut self, block: Pbn, cause: Cause, after: ()) -> Result<(), Failure> {
         self.change(Change::Erase(block))?;
         sure(self.ram.erase(block, cause, after))
     }

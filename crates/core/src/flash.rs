@@ -86,6 +86,9 @@ pub struct Slot(pub u32);
 /// number, role and tag lie beside them.
 pub const SCHEME_OOB_BYTES: usize = 64;
 
+/// Higher sequence numbers are not believed by a recovery: what is programmed next needs a higher one.
+pub const SEQUENCE_MAX: u64 = (1 << 63) - 1;
+
 /// NAND flash, simulated or real. See the module's text.
 ///
 /// Program rules (a page once an erase, ascending order where the cells want it) are enforced by every
@@ -195,7 +198,8 @@ pub trait Flash {
     }
 
     /// Reads a page of mapping information; `take` gets its bytes if the flash bears data. A page that is erased or
-    /// unreadable may be read by a recovery that cannot know it; nobody calls `take` then.
+    /// unreadable may be read by a recovery that cannot know it, and one that was readable can rot; nobody calls `take`
+    /// then.
     ///
     /// # Errors
     /// As the flash has them.

@@ -12,7 +12,8 @@ struct Page {
     oob: OobRead,
     /// `None`: all zeroes.
     oob_bytes: Option<Arc<[u8]>>,
-    /// Shared, so that copies of a page and of the whole flash cost no copy of the bytes.
+    /// Shared, so that copies of a page and of the whole flash cost no copy of the bytes. Empty where only the OOB
+    /// can be read: a page that was lost before it was copied here.
     bytes: Arc<[u8]>,
 }
 
@@ -97,11 +98,6 @@ impl RamFlash {
         self.half_erased[block.index()] = self.ledger.written(block) > 0;
     }
 
-    /// A programmed page has rotted: it cannot be read any more.
-    pub fn spoil(&mut self, at: Ppn) {
-        self.pages[at.index()] = None;
-    }
-
     fn program(&mut self, to: Ppn, cause: Cause) {
         let block = self.ledger.program(to, cause);
         assert!(
@@ -139,6 +135,53 @@ impl RamFlash {
     /// A page becomes unreadable, as cells that lose their charge do.
     pub fn lose(&mut self, at: Ppn) {
         self.pages[at.index()] = None;
+    }
+
+    /// Whether a page holds bytes that can be read.
+    pub fn is_readable(&self, at: Ppn) -> bool {
+        let page = self.pages[at.index()].as_ref();
+        page.is_some_and(|page| !page.bytes.is_empty())
+    }
+
+    /// Copies a page as a device does, where one that cannot be read any more is copied as a page that is lost:
+    /// its OOB says what is missing.
+    pub fn copy_or_lose(&mut self, from: Ppn, to: Ppn, oob: Oob, cause: Cause) {
+        self.ledger.read(from, cause);
+        self.program(to, cause);
+        let source = self.pages[from.index()].as_ref();
+        let bytes = source.map_or_else(|| [].into(), |page| page.bytes.clone());
+        self.put(to, oob, bytes);
+    }
+
+    /// Changes a programmed page behind everybody's back: OOB, scheme's bytes of the OOB, bytes. Nothing if it cannot
+    /// be read.
+    pub fn forge(&mut self, at: Ppn, change: impl FnOnce(&mut OobRead, &mut [u8], &mut Vec<u8>)) {
+        let Some(page) = &mut self.pages[at.index()] else {
+            return;
+        };
+        let mut oob_bytes = page.oob_bytes.as_deref().unwrap_or(&ZEROES).to_vec();
+        let mut bytes = page.bytes.to_vec();
+        change(&mut page.oob, &mut oob_bytes, &mut bytes);
+        page.oob_bytes = Some(oob_bytes.into());
+        page.bytes = bytes.into();
+    }
+
+    /// Makes block `to` what block `from` is on `source`, a flash of the same shape.
+    pub fn duplicate(&mut self, source: &Self, from: Pbn, to: Pbn) {
+        let geometry = source.ledger.geometry();
+        let (first, target) = (geometry.first_page(from), geometry.first_page(to));
+        self.ledger.tear_erase(to, |_| false);
+        let programmed = |page| source.ledger.is_programmed(Ppn(first.0 + page));
+        let erases = source.ledger.erase_count(to);
+        self.ledger.restore(to, erases, programmed);
+        for page in 0..geometry.pages_per_block as usize {
+            self.pages[target.index() + page] = source.pages[first.index() + page].clone();
+        }
+    }
+
+    /// Takes blocks whose erase was cut for honest ones from now on: what rot hides nobody can be blamed for.
+    pub fn forgive_torn_erases(&mut self) {
+        self.half_erased.fill(false);
     }
 
     /// The scheme's bytes of a page's OOB, uncounted, for checks.
@@ -237,8 +280,8 @@ impl Flash for RamFlash {
         _after: (),
     ) -> Result<(), Self::Error> {
         self.ledger.try_read(Cause::Map);
-        if let Some(page) = &self.pages[from.index()] {
-            take(&page.bytes);
+        if self.is_readable(from) {
+            take(&self.page(from).bytes);
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::address::{Lpn, Pbn};
 use crate::cut::{Change, CutFlash, Tear};
-use crate::ftl::{Ftl, Means, NoRecovery, Run, Start, Visitor, visit};
+use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start, Visitor, visit};
 use crate::geometry::{ProgramOrder, Space};
 use crate::options::Options;
 use crate::ram::RamFlash;
@@ -21,6 +21,7 @@ use crate::rng::SplitMix64;
 use crate::suite::Case;
 
 mod play;
+pub mod rot;
 
 pub use play::play;
 
@@ -189,7 +190,7 @@ impl Request {
     }
 
     /// Sends it to the device; a read is compared with `known` by the caller.
-    fn send<S: Ftl>(&self, ftl: &mut S, flash: &mut CutFlash) -> Result<(), crate::cut::PowerCut> {
+    fn send<S: Ftl>(&self, ftl: &mut S, flash: &mut CutFlash) -> Result<(), crate::cut::Failure> {
         let run = Run::whole(Lpn(self.first), self.pages);
         let arrival_ns = u64::from(self.number) * STEP_NS;
         if S::USES_IDLE_TIME && self.number > 0 {
@@ -240,7 +241,7 @@ pub struct Tally {
     /// Cut points tried.
     pub tried: u64,
     /// Of these, those after which the scheme refused to come up: the recovery itself was torn, and a device
-    /// without a spare block had no erased page left. Nothing else refuses.
+    /// without a spare block had no erased page left. Nothing else refuses, unless the flash is [rotten](rot).
     pub refused: u64,
 }
 
@@ -460,7 +461,9 @@ impl<S: Ftl> Torture<'_, S> {
         let recovered = catch(|| S::recover(&self.space, &self.options, means, &mut flash))?;
         let mut ftl = match recovered {
             Ok(ftl) => ftl,
-            Err(NoRecovery::Refused(_)) if cuts.torn() > 1 => return Ok(Outcome::Refused),
+            Err(NoRecovery::Refused(why)) if cuts.torn() > 1 && is_without_room(&why) => {
+                return Ok(Outcome::Refused);
+            }
             Err(error) => return Err(format!("no recovery: {error}")),
         };
         let mut found = self.read_back(&mut ftl, &mut flash)?;
@@ -531,6 +534,11 @@ impl<S: Ftl> Torture<'_, S> {
         }
         Ok(found)
     }
+}
+
+/// Whether a recovery refused because no erased page was left, which several torn writes can bring about.
+fn is_without_room(why: &Refusal) -> bool {
+    why.key.as_deref() == Some("blocks")
 }
 
 /// The ways in which a change can be cut.
@@ -607,6 +615,9 @@ pub fn replay(line: &str) -> Result<Tally, String> {
         .trim()
         .split_once(' ')
         .ok_or("a scheme, a case, cuts")?;
+    if rest.contains(" rot=") {
+        return rot::replay(scheme, rest);
+    }
     let (cuts, words): (Vec<&str>, Vec<&str>) = rest
         .split_whitespace()
         .partition(|word| word.starts_with("cut="));

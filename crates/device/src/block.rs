@@ -1,5 +1,6 @@
 //! A block device: one scheme on one flash, with sectors outside and pages inside.
 
+use floatgate_core::flash::SEQUENCE_MAX;
 use floatgate_core::ftl::{Means, NoRecovery};
 use floatgate_core::options::Options;
 use floatgate_core::{Flash, Ftl, Lpn, Refusal, Run, Space, Start};
@@ -59,9 +60,14 @@ impl<S: Ftl, N: Nand> BlockDevice<S, N> {
     /// once held.
     ///
     /// # Errors
-    /// A refusal if scheme, options and chip do not go together; an error of the chip, after which it may be tried
-    /// again.
+    /// A refusal if scheme, options and chip do not go together, or if the pages have rotted beyond what the scheme can
+    /// make a device of; an error of the chip, after which it may be tried again.
     pub fn open(nand: N, options: &S::Options, means: Means) -> Result<Self, DeviceError> {
+        // What is programmed from now on must be younger than all there is, and still be believed.
+        if nand.last_sequence() > SEQUENCE_MAX / 2 {
+            let text = format!("a page with sequence number {}", nand.last_sequence());
+            return Err(DeviceError::Corrupt { text });
+        }
         let mut flash = NandFlash::new(nand);
         let space = Space::whole(flash.geometry());
         let ftl = S::recover(&space, options, means, &mut flash).map_err(|error| match error {

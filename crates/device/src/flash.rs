@@ -258,11 +258,16 @@ impl<N: Nand> Flash for NandFlash<N> {
         _after: (),
     ) -> Result<(), NandError> {
         self.settle()?;
-        self.ledger.read(from, Cause::Map);
-        let spare = not_lost(from, self.nand.read(from, &mut self.scratch)?)?;
-        self.last_oob = Some(spare.bytes);
-        take(&self.scratch);
-        Ok(())
+        self.ledger.try_read(Cause::Map);
+        match self.nand.read(from, &mut self.scratch) {
+            Ok(spare) if !spare.lost => {
+                self.last_oob = Some(spare.bytes);
+                take(&self.scratch);
+                Ok(())
+            }
+            Ok(_) | Err(NandError::Unreadable { .. } | NandError::Erased { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     fn program_map(

@@ -17,7 +17,7 @@
 //! **Deviations and why.** No hot and cold data: every page is carried round, however cold. Improving on that is
 //! left to the reader.
 
-use floatgate_core::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
+use floatgate_core::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start, sound};
 use floatgate_core::options::NoOptions;
 use floatgate_core::parts::scan::{Depth, Rules, Scan, move_tag};
 use floatgate_core::report::{Observation, SchemeCounters, Table, bits_for};
@@ -204,7 +204,7 @@ impl Ftl for Ring {
     ) -> Result<Self, NoRecovery<F::Error>> {
         let mut ring = Self::empty(space)?;
         ring.scan(flash).map_err(NoRecovery::Flash)?;
-        Ok(ring)
+        sound(ring, flash)
     }
 
     fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {

@@ -23,7 +23,7 @@
 
 use crate::address::Lpn;
 use crate::flash::{Flash, Role, Slot};
-use crate::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start, sound};
 use crate::geometry::{Geometry, Space};
 use crate::parts::hybrid::{Hybrid, HybridPlan, Log, recovery_costs};
 use crate::report::{SchemeCounters, Table};
@@ -176,10 +176,10 @@ impl Ftl for Bast {
         for found in logs {
             match h.adopt(found.log) {
                 Some(_) => h.lists.push_back(LOGS, found.log.0),
-                None => h.give_up(flash, found.log).map_err(NoRecovery::Flash)?,
+                None => h.give_up(flash, found.log)?,
             }
         }
-        Ok(Self::new(h, &plan, options))
+        sound(Self::new(h, &plan, options), flash)
     }
 
     fn recovery_costs(geometry: &Geometry, options: &BastOptions) -> Vec<RecoveryCost> {

@@ -23,7 +23,7 @@
 
 use crate::address::{Lpn, Pbn};
 use crate::flash::{Cause, Flash, Oob, Role};
-use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start, sound};
 use crate::geometry::{Geometry, Space};
 use crate::options::NoOptions;
 use crate::parts::hybrid::programmable;
@@ -246,7 +246,7 @@ impl Ftl for Block {
     ) -> Result<Self, NoRecovery<F::Error>> {
         let mut block = Self::blank(space)?;
         block.scan(flash).map_err(NoRecovery::Flash)?;
-        Ok(block)
+        sound(block, flash)
     }
 
     fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {

@@ -52,7 +52,7 @@ pub use config::{BlogOptions, Layout};
 use crate::address::{Divisor, Lpn, Pbn, Ppn};
 use crate::corner::{large_table, prefetch};
 use crate::flash::{Cause, Flash, Oob, Role, Slot};
-use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start, sound};
 use crate::geometry::{Geometry, Space};
 use crate::parts::hybrid::programmable;
 use crate::parts::pool::Pool;
@@ -305,7 +305,7 @@ impl Ftl for Blog {
         let log_blocks = options.check(space, F::BEARS_DATA)?;
         let mut blog = Self::blank(space, options);
         blog.scan(options, log_blocks, flash)?;
-        Ok(blog)
+        sound(blog, flash)
     }
 
     #[inline]

@@ -31,7 +31,7 @@
 
 use crate::address::Lpn;
 use crate::flash::{Flash, Slot};
-use crate::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start, sound};
 use crate::geometry::{Geometry, Space};
 use crate::parts::cached_map::{CachedMap, Collecting, Fetch, MapCounters, MapPlan, Request};
 use crate::parts::map_cache::{CachePolicy, Mark, Translation};
@@ -209,8 +209,9 @@ impl Dftl {
         mut store: PageStore,
         layout: &Layout,
         flash: &mut F,
-    ) -> Result<Self, F::Error> {
-        let mut found = FoundMap::read(space, layout, flash)?;
+    ) -> Result<Self, NoRecovery<F::Error>> {
+        let found = FoundMap::read(space, layout, flash);
+        let mut found = found.map_err(NoRecovery::Flash)?;
         let FoundMap {
             scan,
             places,
@@ -218,8 +219,8 @@ impl Dftl {
             ..
         } = &mut found;
         store.take_found(scan, places, directory, flash)?;
-        let map = CachedMap::recover(options.plan(), &mut store, &found, layout, flash)?;
-        Ok(Self::of(options, store, map))
+        let map = CachedMap::recover(options.plan(), &mut store, &found, layout, flash);
+        Ok(Self::of(options, store, map.map_err(NoRecovery::Flash)?))
     }
 
     fn write_page<F: Flash>(
@@ -346,7 +347,8 @@ impl Ftl for Dftl {
         let q = whole_map_blocks(&space.geometry, options.tp_entries);
         let store = PageStore::blank(space, &options.page(options.gc_low(q)?), q + 1)?;
         let layout = options.layout(means);
-        Self::read_device(space, options, store, &layout, flash).map_err(NoRecovery::Flash)
+        let dftl = Self::read_device(space, options, store, &layout, flash)?;
+        sound(dftl, flash)
     }
 
     /// The full scan reads the translation pages too, to see which of them must be written.

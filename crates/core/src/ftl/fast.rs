@@ -25,7 +25,7 @@
 
 use crate::address::Lpn;
 use crate::flash::{Flash, Role, Slot};
-use crate::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start, sound};
 use crate::geometry::{Geometry, Space};
 use crate::parts::hybrid::{Hybrid, HybridPlan, Log, recovery_costs};
 use crate::report::{SchemeCounters, Table};
@@ -231,9 +231,9 @@ impl Ftl for Fast {
         }
         while fast.h.lists.len(RW) > fast.rw_blocks {
             let oldest = Log(fast.h.lists.first(RW).expect("there are too many"));
-            fast.h.give_up(flash, oldest).map_err(NoRecovery::Flash)?;
+            fast.h.give_up(flash, oldest)?;
         }
-        Ok(fast)
+        sound(fast, flash)
     }
 
     fn recovery_costs(geometry: &Geometry, options: &FastOptions) -> Vec<RecoveryCost> {

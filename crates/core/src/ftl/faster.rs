@@ -32,7 +32,7 @@
 
 use crate::address::Lpn;
 use crate::flash::{Flash, Role, Slot};
-use crate::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start, sound};
 use crate::geometry::{Geometry, Space};
 use crate::options;
 use crate::parts::hybrid::{Hybrid, HybridPlan, Log, recovery_costs};
@@ -143,7 +143,7 @@ impl Faster {
 
     /// After a power cut: empties the isolation area, which cannot be filled any further, and merges log blocks
     /// above the limit.
-    fn settle<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
+    fn settle<F: Flash>(&mut self, flash: &mut F) -> Result<(), NoRecovery<F::Error>> {
         while let Some(isolation) = self.only(ISOLATION) {
             self.h.give_up(flash, isolation)?;
         }
@@ -444,9 +444,9 @@ impl Ftl for Faster {
             faster.h.watch.set_kind(found.log, kind);
             faster.h.lists.push_back(list, found.log.0);
         }
-        faster.settle(flash).map_err(NoRecovery::Flash)?;
+        faster.settle(flash)?;
         faster.reset_counters();
-        Ok(faster)
+        sound(faster, flash)
     }
 
     fn recovery_costs(geometry: &Geometry, options: &FasterOptions) -> Vec<RecoveryCost> {

@@ -28,7 +28,7 @@
 
 use crate::address::Lpn;
 use crate::flash::{Cause, Flash, Role, Slot};
-use crate::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start, sound};
 use crate::geometry::{Geometry, Space};
 use crate::parts::hybrid::{Hybrid, HybridPlan, Log, recovery_costs};
 use crate::parts::tournament::Tournament;
@@ -318,7 +318,7 @@ impl Ftl for Fmax {
         }
         for block in logs.into_iter().map(|found| found.log) {
             if fmax.h.adopt(block).is_none() {
-                fmax.h.give_up(flash, block).map_err(NoRecovery::Flash)?;
+                fmax.h.give_up(flash, block)?;
                 continue;
             }
             fmax.h.lists.push_back(BLOCKS, block.0);
@@ -328,7 +328,7 @@ impl Ftl for Fmax {
                 fmax.note_fullness(flash, block);
             }
         }
-        Ok(fmax)
+        sound(fmax, flash)
     }
 
     fn recovery_costs(geometry: &Geometry, options: &FmaxOptions) -> Vec<RecoveryCost> {

@@ -31,7 +31,7 @@ use std::collections::VecDeque;
 use crate::address::{Lpn, Pbn, Ppn};
 use crate::corner::{large_table, prefetch};
 use crate::flash::{Cause, Flash, Oob, Role, Slot};
-use crate::ftl::{Ftl, Means, NoRecovery, PartTimes, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, PartTimes, Refusal, Run, Start, sound};
 use crate::geometry::{Geometry, PAGES_PER_BLOCK_MAX, Space};
 use crate::parts::pool::Pool;
 use crate::report::{Combine, Merges, Observation, SchemeCounters, Table};
@@ -664,7 +664,7 @@ impl Ftl for Gftl {
         let mut gftl = Self::blank(space, options)?;
         gftl.scan_device(flash)?;
         gftl.reset_counters();
-        Ok(gftl)
+        sound(gftl, flash)
     }
 
     #[inline]

@@ -27,7 +27,7 @@
 
 use crate::address::{Lpn, Ppn};
 use crate::flash::{Flash, Slot};
-use crate::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start, sound};
 use crate::geometry::{Geometry, Space};
 use crate::parts::map_cache::{CachePolicy, HitRatio, MapCache, Mark, Producers, Translation};
 use crate::parts::page_store::{Moves, PageOptions, PageStore, Placement, Streams};
@@ -300,7 +300,7 @@ impl Ftl for Hat {
         let store = PageStore::recover(space, &options.page(), flash)?;
         let mut hat = Self::of(options, store);
         hat.renew_smt(flash);
-        Ok(hat)
+        sound(hat, flash)
     }
 
     /// After a clean shutdown the table in PCM is complete: its entries give the valid pages too, and no flash is

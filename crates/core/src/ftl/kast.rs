@@ -31,7 +31,7 @@
 
 use crate::address::Lpn;
 use crate::flash::{Flash, Role, Slot};
-use crate::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start, sound};
 use crate::geometry::{Geometry, Space};
 use crate::options;
 use crate::parts::association::Associations;
@@ -150,7 +150,11 @@ impl Kast {
 
     /// After a power cut: log blocks without a hole may become data blocks and come back as sequential ones,
     /// the youngest first; the others are random ones. Those with too many associations are merged.
-    fn take_found<F: Flash>(&mut self, flash: &mut F, logs: &[FoundLog]) -> Result<(), F::Error> {
+    fn take_found<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        logs: &[FoundLog],
+    ) -> Result<(), NoRecovery<F::Error>> {
         let pages = self.h.pages_per_block();
         for log in logs.iter().map(|found| found.log) {
             self.number(log);
@@ -507,9 +511,9 @@ impl Ftl for Kast {
         let found = Associations::new(plan.log_blocks, pages);
         let (h, logs) = Hybrid::recover(space, &plan, means, found, flash)?;
         let mut kast = Self::new(h, &plan, options, sw_log_blocks);
-        kast.take_found(flash, &logs).map_err(NoRecovery::Flash)?;
+        kast.take_found(flash, &logs)?;
         kast.h.watch = kast.h.watch.bounded(bound(&space.geometry, options));
-        Ok(kast)
+        sound(kast, flash)
     }
 
     fn recovery_costs(geometry: &Geometry, options: &KastOptions) -> Vec<RecoveryCost> {

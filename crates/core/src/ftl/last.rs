@@ -36,7 +36,7 @@ mod tests;
 
 use crate::address::Lpn;
 use crate::flash::{Flash, Role, Slot};
-use crate::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start, sound};
 use crate::geometry::{Geometry, Space};
 use crate::options;
 use crate::parts::heat::Heat;
@@ -200,7 +200,7 @@ impl Last {
         &mut self,
         flash: &mut F,
         mut found: Vec<FoundLog>,
-    ) -> Result<(), F::Error> {
+    ) -> Result<(), NoRecovery<F::Error>> {
         for FoundLog { log, role, .. } in &found {
             if let Some(heat) = Heat::of_role(*role) {
                 let valid = self.h.valid_pages(*log).map(|(_, _, l)| l);
@@ -212,7 +212,8 @@ impl Last {
         found.sort_unstable_by_key(|found| found.last);
         for FoundLog { log, role, .. } in found {
             if Heat::of_role(role).is_none() {
-                match self.h.adopt(log) {
+                let is_aligned = self.h.aligned_to(log).is_some();
+                match is_aligned.then(|| self.h.adopt(log)).flatten() {
                     Some(_) => self.h.lists.push_back(SEQUENTIAL, log.0),
                     None => self.h.give_up(flash, log)?,
                 }
@@ -436,8 +437,8 @@ impl Ftl for Last {
         plan.check(space)?;
         let (h, found) = Hybrid::recover(space, &plan, means, partitions(space, &plan), flash)?;
         let mut last = Self::new(h, options, sizes);
-        last.take_found(flash, found).map_err(NoRecovery::Flash)?;
-        Ok(last)
+        last.take_found(flash, found)?;
+        sound(last, flash)
     }
 
     fn recovery_costs(geometry: &Geometry, options: &LastOptions) -> Vec<RecoveryCost> {

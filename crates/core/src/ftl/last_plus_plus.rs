@@ -52,7 +52,7 @@ pub use config::{Background, LastPlusPlusOptions};
 
 use crate::address::{Lpn, Pbn};
 use crate::flash::{Flash, Oob, Role, Slot};
-use crate::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start, sound};
 use crate::geometry::{Geometry, Space};
 use crate::parts::heat::Heat;
 use crate::parts::hybrid::{Hybrid, HybridPlan, Log, LogPage, Watch};
@@ -397,7 +397,8 @@ impl Ftl for LastPlusPlus {
         means: Means,
         flash: &mut F,
     ) -> Result<Self, NoRecovery<F::Error>> {
-        Self::bring_back(space, options, means, flash)
+        let ftl = Self::bring_back(space, options, means, flash)?;
+        sound(ftl, flash)
     }
 
     fn recovery_costs(geometry: &Geometry, options: &LastPlusPlusOptions) -> Vec<RecoveryCost> {

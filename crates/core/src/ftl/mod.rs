@@ -41,6 +41,17 @@ impl Refusal {
             message,
         }
     }
+
+    /// A recovery has found what no power cut leaves: pages that have rotted, or that no scheme has written.
+    pub fn damaged(found: impl std::fmt::Display) -> Self {
+        Self {
+            key: None,
+            message: format!(
+                "{found}: the flash is damaged beyond what a power cut leaves, and nobody can tell any more what its \
+                 pages hold; `floatgate image check` and `floatgate image dump` show what is still on it"
+            ),
+        }
+    }
 }
 
 impl std::fmt::Display for Refusal {
@@ -110,6 +121,18 @@ pub enum NoRecovery<E> {
 impl<E> From<Refusal> for NoRecovery<E> {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
+    }
+}
+
+/// A scheme that a recovery has made, if its tables agree with the flash and keep their budgets. After a power cut they
+/// do; on a flash that has rotted, or that somebody has written himself, everything that follows rests on it.
+///
+/// # Errors
+/// A refusal that says what does not agree.
+pub fn sound<S: Ftl, F: Flash>(scheme: S, flash: &F) -> Result<S, NoRecovery<F::Error>> {
+    match scheme.audit(flash) {
+        Ok(_) => Ok(scheme),
+        Err(found) => Err(Refusal::damaged(found).into()),
     }
 }
 
@@ -255,8 +278,11 @@ pub trait Ftl: Sized + Send + 'static {
     /// old or its new content; a trimmed page reads as something it once held, or as zeroes. A cut during the
     /// recovery itself is as good as any other. `means` says what it may rely on; the result is as good with either.
     ///
+    /// On a flash that holds anything else (rotten pages, forged ones) it gives a scheme whose [`audit`](Ftl::audit)
+    /// passes, or refuses ([`Refusal::damaged`]).
+    ///
     /// # Errors
-    /// The refusal of [`Ftl::format`], or an error of the flash.
+    /// The refusal of [`Ftl::format`], one that says what is damaged, or an error of the flash.
     fn recover<F: Flash>(
         space: &Space,
         options: &Self::Options,

@@ -23,7 +23,7 @@
 
 use crate::address::Lpn;
 use crate::flash::Flash;
-use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start, sound};
 use crate::geometry::{Geometry, Space};
 use crate::parts::page_store::{PageOptions, PageStore};
 use crate::report::{Combine, Observation, SchemeCounters, Table, bits_for};
@@ -70,10 +70,12 @@ impl Ftl for Page {
         _means: Means,
         flash: &mut F,
     ) -> Result<Self, NoRecovery<F::Error>> {
-        Ok(Self {
-            store: PageStore::recover(space, options, flash)?,
+        let store = PageStore::recover(space, options, flash)?;
+        let page = Self {
+            store,
             host_pages: 0,
-        })
+        };
+        sound(page, flash)
     }
 
     #[inline(always)]

@@ -35,7 +35,7 @@ mod tests;
 
 use crate::address::{Lpn, Pbn};
 use crate::flash::{Cause, Flash, Slot};
-use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
+use crate::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start, sound};
 use crate::geometry::{Geometry, Space};
 use crate::options;
 use crate::report::{Memory, Merges, Observation, SchemeCounters, Table};
@@ -362,7 +362,7 @@ impl Ftl for Superblock {
         let blocks = Superblocks::blank(space, options.superblock_blocks);
         let mut superblock = Self::with_blocks(blocks, options, log_blocks);
         superblock.scan(flash).map_err(NoRecovery::Flash)?;
-        Ok(superblock)
+        sound(superblock, flash)
     }
 
     #[inline]

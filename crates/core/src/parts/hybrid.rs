@@ -25,6 +25,7 @@ mod from_map;
 mod from_tables;
 mod merges;
 mod recovery;
+mod room;
 
 pub use from_map::{BlockMap, NamedLog};
 pub use from_tables::{KnownBlocks, KnownLog};

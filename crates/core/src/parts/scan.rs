@@ -5,8 +5,8 @@
 //! that a moved page carries ([`move_tag`]):
 //!
 //! 1. **Unfinished moves.** A block that holds nothing but copies with [`MORE`] is the target of a move that
-//!    was cut. All its sources still stand, so the block is void (unless it holds a page that nobody else
-//!    has, which a cut cannot cause but a rotten page can).
+//!    was cut, if nothing was programmed after it. All its sources still stand, so the block is void (unless it holds a
+//!    page that nobody else has, which a cut cannot cause but a rotten page can).
 //! 2. **Emptied blocks.** The last page of a move names the block that the move empties. If nothing in that
 //!    block is younger, the block is void: its erase was about to come, or had begun. This matters because
 //!    trims are not recorded: a trimmed page in such a block would look alive and keep the block in use.
@@ -23,7 +23,7 @@ mod spare_bytes;
 pub use spare_bytes::SpareBytes;
 
 use crate::address::{Lpn, Pbn, Ppn};
-use crate::flash::{Cause, Flash, OobRead, Role};
+use crate::flash::{Cause, Flash, OobRead, Role, SEQUENCE_MAX};
 use crate::geometry::Space;
 
 /// Tag of a moved page: the move goes on.
@@ -209,8 +209,11 @@ impl Scan {
     }
 
     fn note(&mut self, block: usize, position: u32, oob: Option<OobRead>) {
-        // A page of no logical page of this space is nobody's, like one that cannot be read.
-        let Some(read) = oob else { return };
+        // A page of no logical page of this space is nobody's, like one that cannot be read; and no device gets as far
+        // as the highest sequence numbers.
+        let Some(read) = oob.filter(|read| read.sequence <= SEQUENCE_MAX) else {
+            return;
+        };
         if read.oob.role == Role::Map {
             let found = &mut self.blocks[block];
             if !found.holds_map || read.sequence < found.first {
@@ -315,9 +318,11 @@ impl Scan {
             place: vec![Ppn::NONE; self.space.logical_pages() as usize],
             sequence: vec![0; self.space.logical_pages() as usize],
         };
+        let youngest = self.youngest();
         let unfinished = |scan: &Self, block| {
             rules != Rules::Plain
                 && scan.found(block).readable > 0
+                && youngest == Some(scan.found(block).last)
                 && scan.pages_of(block).all(|(.., read)| read.oob.tag == MORE)
         };
         let blocks: Vec<Pbn> = self.blocks().map(|(block, _)| block).collect();
@@ -344,6 +349,14 @@ impl Scan {
         }
         self.count_valid(&newest);
         newest
+    }
+
+    /// Sequence number of the youngest page that can be read. Nothing is programmed after a cut, so a move that was cut
+    /// holds it: if others have followed, it has lost its end to something else.
+    pub fn youngest(&self) -> Option<u64> {
+        let readable = self.blocks.iter();
+        let readable = readable.filter(|found| found.readable > 0 || found.holds_map);
+        readable.map(|found| found.last).max()
     }
 
     /// Counts the valid pages of each block.

@@ -30,6 +30,8 @@ pub struct TranslationPages {
     floor: u32,
     /// Translation pages moved by collections.
     pub moves: u64,
+    /// [`Checkpoint::version`] of each; kept up only where the flash bears data.
+    versions: Vec<u32>,
     /// What the OOBs of translation pages say of the map as a whole. Whoever owns the map keeps
     /// [`Checkpoint::pending`] up to date; `u64::MAX` if no change waits.
     pub checkpoint: Checkpoint,
@@ -53,7 +55,8 @@ impl TranslationPages {
         let geometry = store.geometry().clone();
         let pages = geometry.logical_pages.div_ceil(entries_per_page);
         let none = vec![Ppn::NONE; pages as usize];
-        let mut map = Self::found(&geometry, entries_per_page, writer, none);
+        let unwritten = vec![0; pages as usize];
+        let mut map = Self::found(&geometry, entries_per_page, writer, none, unwritten);
         if start == Start::Full {
             map.fill(store, flash, &geometry);
         }
@@ -61,7 +64,13 @@ impl TranslationPages {
     }
 
     /// A map whose translation pages lie at those places, in closed blocks.
-    fn found(geometry: &Geometry, entries_per_page: u32, writer: u8, gtd: Vec<Ppn>) -> Self {
+    fn found(
+        geometry: &Geometry,
+        entries_per_page: u32,
+        writer: u8,
+        gtd: Vec<Ppn>,
+        versions: Vec<u32>,
+    ) -> Self {
         Self {
             open: vec![Append::NONE; geometry.dies as usize],
             by_entries: Divisor::new(entries_per_page),
@@ -73,10 +82,12 @@ impl TranslationPages {
             checkpoint: Checkpoint {
                 pending: u64::MAX,
                 closed: 0,
-                pages: gtd.iter().filter(|place| place.is_some()).count() as u32,
+                version: 0,
+                writes: versions.iter().copied().fold(0, u32::wrapping_add),
                 entries: entries_per_page,
                 writer,
             },
+            versions,
             gtd,
         }
     }
@@ -105,10 +116,12 @@ impl TranslationPages {
                 );
             }
         }
-        self.checkpoint.pages = pages;
         if F::BEARS_DATA {
+            self.versions.fill(1);
+            self.checkpoint.writes = pages;
             let checkpoint = Checkpoint {
                 pending: flash.next_sequence(),
+                version: 1,
                 ..self.checkpoint
             };
             for &at in &self.gtd {
@@ -119,10 +132,11 @@ impl TranslationPages {
 
     /// Gives the next program of a translation page its checkpoint: `pending` is the oldest change that is not on flash
     /// after it.
-    fn mark<F: Flash>(&self, flash: &mut F, pending: u64) {
+    fn mark<F: Flash>(&self, flash: &mut F, page: u32, pending: u64) {
         if F::BEARS_DATA {
             let checkpoint = Checkpoint {
                 pending: pending.min(flash.next_sequence()),
+                version: self.versions[page as usize],
                 ..self.checkpoint
             };
             flash.next_oob_bytes(|bytes| checkpoint.put(bytes));
@@ -141,7 +155,7 @@ impl TranslationPages {
 
     /// Memory of the tables in bytes.
     pub fn ram_bytes(geometry: &Geometry, entries_per_page: u32) -> u64 {
-        4 * u64::from(geometry.logical_pages.div_ceil(entries_per_page))
+        8 * u64::from(geometry.logical_pages.div_ceil(entries_per_page))
             + 8 * u64::from(geometry.dies)
     }
 
@@ -229,10 +243,13 @@ impl TranslationPages {
             after = flash.join(read, produced);
         }
         let fill = |map: &Self, store: &PageStore, bytes: &mut [u8]| {
-            if old.is_some() {
-                bytes.copy_from_slice(&content);
-            } else {
+            if old.is_none() {
                 bytes.fill(0xFF);
+            } else if content.is_empty() {
+                // It cannot be read any more; its places are in memory too.
+                map.write_all(page, store, bytes);
+            } else {
+                bytes.copy_from_slice(&content);
             }
             change(map, store, bytes);
         };
@@ -269,10 +286,14 @@ impl TranslationPages {
         fill: impl FnOnce(&Self, &PageStore, &mut [u8]),
     ) -> Result<(), F::Error> {
         let old = self.gtd[page as usize];
-        self.checkpoint.pages += u32::from(old.is_none());
+        if F::BEARS_DATA {
+            let version = &mut self.versions[page as usize];
+            *version = version.wrapping_add(1);
+            self.checkpoint.writes = self.checkpoint.writes.wrapping_add(1);
+        }
         let die = self.home(page) as usize;
         let (to, full) = self.open[die].take();
-        self.mark(flash, pending);
+        self.mark(flash, page, pending);
         let oob = Oob::new(Lpn(page), Role::Map);
         flash.program_map(to, oob, |bytes| fill(self, store, bytes), after)?;
         store.map_programmed(Lpn(page), to, full);
@@ -345,7 +366,7 @@ impl TranslationPages {
             self.open[die as usize] = store.open_map(die);
         }
         let (to, full) = self.open[die as usize].take();
-        self.mark(flash, self.checkpoint.pending);
+        self.mark(flash, oob.lpn.0, self.checkpoint.pending);
         flash.copy(from, to, oob, Cause::Map, F::Token::default())?;
         store.map_programmed(oob.lpn, to, full);
         store.map_dropped(from);

@@ -1,6 +1,6 @@
 //! One chosen sequence of requests and cuts, for a fuzzer that chooses them.
 
-use super::{Cuts, INITIAL, Request, Tally, Torture, catch, prepare, random_case};
+use super::{Cuts, INITIAL, Request, Tally, Torture, catch, is_without_room, prepare, random_case};
 use crate::cut::{CutFlash, Tear};
 use crate::ftl::{Ftl, NoRecovery, Visitor, all, visit};
 use crate::ram::RamFlash;
@@ -151,7 +151,9 @@ impl<S: Ftl> Torture<'_, S> {
             match recovered {
                 Ok(ftl) => return Ok(Some(ftl)),
                 Err(NoRecovery::Flash(_)) => tear = next.map_or(Tear::Clean, |(_, tear)| tear),
-                Err(NoRecovery::Refused(_)) if cuts.torn() > 1 => return Ok(None),
+                Err(NoRecovery::Refused(why)) if cuts.torn() > 1 && is_without_room(&why) => {
+                    return Ok(None);
+                }
                 Err(error) => return Err(format!("no recovery: {error}")),
             }
         }

@@ -121,13 +121,20 @@ impl Blog {
     fn heads(&self, scan: &Scan) -> Vec<Option<Head>> {
         let tags = DataTag::new(&self.space);
         let mut heads: Vec<Option<Head>> = vec![None; self.data.len()];
-        for (block, lpn, read) in scan.pages().filter(|(.., read)| read.oob.tag != MORE) {
+        let mut others = heads.clone();
+        for (block, lpn, read) in scan.pages() {
+            let heads = match read.oob.tag {
+                MORE => &mut others,
+                _ => &mut heads,
+            };
             let head = &mut heads[self.split(lpn).0 as usize];
             if head.is_none_or(|head| read.sequence > head.sequence) {
                 *head = Some(Head::of(tags, block, &read));
             }
         }
-        heads
+        // Nothing but copies with others to follow: the page that ended their merge has rotted.
+        let heads = heads.into_iter().zip(others);
+        heads.map(|(head, other)| head.or(other)).collect()
     }
 
     /// A data block that its head tells stands if it has not been erased since.
@@ -230,7 +237,7 @@ impl Blog {
                 self.bring_together(flash, found, b)?;
                 waiting.retain(|b| without(self, b));
             }
-            may_serve = stuck && self.pool.len() == 1;
+            may_serve = stuck && self.pool.len() <= 1;
         }
         Ok(())
     }
@@ -448,7 +455,9 @@ impl Blog {
             };
             let holds = |held: &Vec<(u64, Pbn)>| held.iter().any(|&(_, other)| other == log);
             let b = found.held.iter().position(holds);
-            let b = b.expect("a log block with live pages serves somebody");
+            let b = b.ok_or_else(|| {
+                Refusal::damaged(format!("log block {} serves no logical block", log.0))
+            })?;
             self.bring_together(flash, found, b as u32)?;
         }
     }

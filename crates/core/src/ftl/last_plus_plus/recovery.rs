@@ -15,11 +15,11 @@ use super::snapshot::{LogPages, SegmentBlocks};
 use super::{DIES, LastPlusPlus, LastPlusPlusOptions, Logs, SNAPSHOT_TAG, summary};
 use crate::address::{Lpn, Pbn, Ppn};
 use crate::flash::{Cause, Flash, Oob, OobRead, Role};
-use crate::ftl::{Means, NoRecovery};
+use crate::ftl::{Means, NoRecovery, Refusal};
 use crate::geometry::{Geometry, Space};
 use crate::parts::heat::Heat;
 use crate::parts::hybrid::{
-    BlockMap, FoundLog, Hybrid, KnownBlocks, KnownLog, NamedLog, Shortcuts,
+    BlockMap, FoundLog, Hybrid, KnownBlocks, KnownLog, Log, NamedLog, Shortcuts,
 };
 use crate::parts::scan::{Depth, Scan};
 
@@ -58,14 +58,21 @@ impl<F: Flash> Shortcuts<F> for Kept<'_> {
         let named = map.iter().flat_map(|map| &map.logs).map(|log| log.block);
         let named: HashSet<Pbn> = named.collect();
         let of_unknown_kind = self.of_unknown_kind(map, flash);
-        let (logs, others) = of_unknown_kind.partition(|block| named.contains(block));
+        let (logs, others): (Vec<Pbn>, Vec<Pbn>) =
+            of_unknown_kind.partition(|block| named.contains(block));
         // Where the log blocks are known the snapshot is among the others.
+        let used = |blocks: &[Pbn]| blocks.iter().filter(|&&b| flash.written(b) > 0).count();
+        let blocks_in_use = used(&logs) + used(&others);
         let mut heads = self.read_heads(others, scan, flash)?;
         let Some(snapshot) = self.read_snapshot(&heads, flash)? else {
             return Ok(None);
         };
         self.blocks = snapshot.blocks;
         heads.append(&mut self.read_heads(logs, scan, flash)?);
+        // Entries find their blocks by counting: one that cannot be read at all would hand its pages to others.
+        if heads.len() < blocks_in_use {
+            return Ok(None);
+        }
         heads.sort_unstable_by_key(|head| head.block);
         Ok(self.interpret(map, &heads, &snapshot.content, flash))
     }
@@ -209,7 +216,7 @@ impl Kept<'_> {
             }
             let local = self.space.local_lpn(head.read.oob.lpn)?;
             let (l, o) = geometry.by_pages().div_rem(local.0);
-            if o != head.position {
+            if o != head.position || l / self.plan.segments != geometry.die_of(head.block) {
                 return None;
             }
             if let Some(programmed) = sequential.remove(&head.block) {
@@ -392,7 +399,7 @@ impl LastPlusPlus {
         } else {
             ftl.take_found(flash, found, &HashMap::new())
         };
-        done.map_err(NoRecovery::Flash)?;
+        done?;
         Ok(ftl)
     }
 
@@ -403,7 +410,8 @@ impl LastPlusPlus {
         flash: &mut F,
         found: Vec<FoundLog>,
         updates: &HashMap<Ppn, u8>,
-    ) -> Result<(), F::Error> {
+    ) -> Result<(), NoRecovery<F::Error>> {
+        self.check_random_logs(&found)?;
         self.order_dies(&found);
         for FoundLog { log, role, .. } in &found {
             if let Some(partition) = Heat::of_role(*role) {
@@ -423,7 +431,7 @@ impl LastPlusPlus {
             if Heat::of_role(role).is_some() {
                 continue;
             }
-            let Some(l) = self.h.adopt(log) else {
+            let Some(l) = self.may_adopt(log).then(|| self.h.adopt(log)).flatten() else {
                 self.h.give_up(flash, log)?;
                 continue;
             };
@@ -435,6 +443,32 @@ impl LastPlusPlus {
             self.h.watch.segments.taken(segment, log);
         }
         Ok(())
+    }
+
+    /// Whether a log block can be the sequential one of a logical block: aligned to it, on its die, and of a segment that
+    /// has an entry or finds one.
+    fn may_adopt(&self, log: Log) -> bool {
+        let segments = &self.h.watch.segments;
+        self.h.aligned_to(log).is_some_and(|l| {
+            let (segment, die) = (l % self.plan.segments, l / self.plan.segments);
+            die == self.h.die_of_log(log) && (segments.contains(segment) || !segments.is_full())
+        })
+    }
+
+    /// Checks that there are no more random log blocks on a die than its tables have room for.
+    fn check_random_logs(&self, found: &[FoundLog]) -> Result<(), Refusal> {
+        let random = found
+            .iter()
+            .filter(|found| Heat::of_role(found.role).is_some());
+        let mut counts = vec![0; self.dies() as usize];
+        random.for_each(|found| counts[self.h.die_of_log(found.log) as usize] += 1);
+        let (budget, most) = (self.plan.random_blocks, counts.into_iter().max());
+        match most.filter(|&most| most > budget) {
+            Some(most) => Err(Refusal::damaged(format!(
+                "a die has {most} random log blocks in use, its budget is {budget}"
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// The die whose log blocks have the youngest page was written last.

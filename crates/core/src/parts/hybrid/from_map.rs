@@ -12,6 +12,8 @@
 //! programmed, but cannot be read. To find it, all data blocks would have to be read; so it is left to the
 //! first read or copy of such a page, which reads its OOB first.
 
+use std::collections::HashSet;
+
 use super::{Hybrid, HybridPlan, SEQUENTIAL_BIT, Shortcuts, Watch};
 use crate::address::{Lpn, Pbn, Ppn};
 use crate::flash::{Cause, Flash};
@@ -63,7 +65,13 @@ impl<W: Watch> Hybrid<W> {
             };
             let mut entries = entries.into_iter().map(Pbn);
             let per_die = self.space.geometry.logical_blocks_per_die() as usize;
+            let geometry = &self.space.geometry;
+            let is_here = |block: &Pbn| block.is_none() || geometry.die_of(*block) == area.die();
+            let before = data.len();
             data.extend(entries.by_ref().take(per_die));
+            if !data[before..].iter().all(is_here) {
+                return Ok(None);
+            }
             let kinds = W::MERGES_ALONE_WRITE_DATA && self.pages_per_block() > 1;
             let named = |entry: Pbn| NamedLog {
                 block: Pbn(if kinds {
@@ -117,14 +125,15 @@ impl<W: Watch> Hybrid<W> {
         (doomed.len() <= room).then_some(BlockMap { data, logs, doomed })
     }
 
-    /// Reads the log blocks, and the pages of the data blocks that lie in log blocks too.
+    /// Reads the log blocks, and the pages of the data blocks that lie in log blocks too. `None` if what they hold is
+    /// not what the map says.
     pub(super) fn scan_by_map<F: Flash>(
         &mut self,
         plan: &HybridPlan,
         map: &BlockMap,
         shortcuts: &mut impl Shortcuts<F>,
         flash: &mut F,
-    ) -> Result<(Scan, Newest), F::Error> {
+    ) -> Result<Option<(Scan, Newest)>, F::Error> {
         let mut scan = Scan::unread(&self.space, plan.map_blocks, flash);
         let mut is_in_log = vec![false; self.newest.len()];
         for &log in &map.logs {
@@ -167,9 +176,25 @@ impl<W: Watch> Hybrid<W> {
                 newest.place[lpn.index()] = at;
             }
         }
+        if !self.agrees(map, &newest) {
+            return Ok(None);
+        }
         self.believe_others(map, &is_in_log, &is_read, &mut newest, flash);
         scan.count_valid(&newest);
-        Ok((scan, newest))
+        Ok(Some((scan, newest)))
+    }
+
+    /// Whether every page that was found lies in a log block, or where its data block has it.
+    fn agrees(&self, map: &BlockMap, newest: &Newest) -> bool {
+        let geometry = &self.space.geometry;
+        let logs: HashSet<Pbn> = map.logs.iter().map(|log| log.block).collect();
+        let mut pages = (0..).map(Lpn).zip(&newest.place);
+        pages.all(|(lpn, &at)| {
+            let (l, o) = self.split(lpn);
+            at.is_none()
+                || geometry.split(at) == (map.data[l as usize], o)
+                || logs.contains(&geometry.block_of(at))
+        })
     }
 
     /// Takes for the newest copy what looks programmed in a data block, if nothing of the page has been read.

@@ -3,6 +3,7 @@
 use super::{FoundLog, Hybrid, HybridPlan, Watch};
 use crate::address::{Lpn, Pbn, Ppn};
 use crate::flash::{Cause, Flash, Role};
+use crate::parts::map_area::FoundArea;
 use crate::parts::pool::Pool;
 
 /// What is known of a log block.
@@ -41,8 +42,10 @@ impl<W: Watch> Hybrid<W> {
         &mut self,
         plan: &HybridPlan,
         known: KnownBlocks,
+        areas: &[FoundArea],
         flash: &mut F,
     ) -> Result<Vec<FoundLog>, F::Error> {
+        let voids = self.make_maps_void(areas, &[], flash)?;
         let mut is_taken = vec![false; self.log_of.len()];
         let data = known.data.iter().filter(|block| block.is_some());
         let logs = known.logs.iter().map(|log| &log.block);
@@ -68,6 +71,7 @@ impl<W: Watch> Hybrid<W> {
             }
             self.pools.push(Pool::new(free.into_iter(), usable));
         }
+        self.restart_maps(plan, &voids, flash)?;
         Ok(found)
     }
 

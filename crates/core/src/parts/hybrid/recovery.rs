@@ -128,9 +128,7 @@ impl<W: Watch> Hybrid<W> {
             plan.map_shape(space)
                 .check(space.geometry.pages_per_block)?;
         }
-        let found = hybrid
-            .bring_back(plan, means, shortcuts, flash)
-            .map_err(NoRecovery::Flash)?;
+        let found = hybrid.bring_back(plan, means, shortcuts, flash)?;
         hybrid.merges = Merges::default();
         Ok((hybrid, found))
     }
@@ -141,29 +139,59 @@ impl<W: Watch> Hybrid<W> {
         means: Means,
         shortcuts: &mut impl Shortcuts<F>,
         flash: &mut F,
-    ) -> Result<Vec<FoundLog>, F::Error> {
-        let areas = self.find_maps(plan, flash)?;
+    ) -> Result<Vec<FoundLog>, NoRecovery<F::Error>> {
+        let failed = NoRecovery::Flash;
+        let areas = self.find_maps(plan, flash).map_err(failed)?;
         let map = match means {
-            Means::Fastest if plan.map_blocks > 0 => self.read_block_map(plan, &areas, flash)?,
+            Means::Fastest if plan.map_blocks > 0 => {
+                self.read_block_map(plan, &areas, flash).map_err(failed)?
+            }
             Means::Fastest | Means::FullScan => None,
         };
         let mut scan = Scan::unread(&self.space, plan.map_blocks, flash);
-        if means == Means::Fastest
-            && let Some(known) = shortcuts.tables(map.as_ref(), &mut scan, flash)?
-        {
-            let voids = self.make_maps_void(&areas, &[], flash)?;
-            let found = self.take_over(plan, known, flash)?;
-            self.restart_maps(plan, &voids, flash)?;
-            return Ok(found);
-        }
-        let (mut scan, newest, doomed) = match &map {
-            Some(map) => {
-                let (scan, newest) = self.scan_by_map(plan, map, shortcuts, flash)?;
-                (scan, newest, map.doomed.clone())
+        if means == Means::Fastest {
+            let known = shortcuts.tables(map.as_ref(), &mut scan, flash);
+            let known = known.map_err(failed)?;
+            if let Some(known) = known.filter(|known| self.has_slots_for(known)) {
+                let taken = self.take_over(plan, known, &areas, flash);
+                return taken.map_err(failed);
             }
-            None => self.scan_everything(scan, &areas, flash)?,
+        }
+        let by_map = match map {
+            Some(map) => {
+                let found = self.scan_by_map(plan, &map, shortcuts, flash);
+                found.map_err(failed)?.map(|found| (map, found))
+            }
+            None => None,
         };
-        let voids = self.make_maps_void(&areas, &doomed, flash)?;
+        let (found, doubtful) = match by_map {
+            Some((map, (scan, newest))) => {
+                let doomed = map.doomed.clone();
+                self.data = map.data_in_use(&scan);
+                ((scan, newest, doomed), Vec::new())
+            }
+            None => {
+                let found = self.scan_everything(scan, &areas, flash);
+                let found = found.map_err(failed)?;
+                let doubtful = self.choose_data_blocks(&found.0, flash);
+                (found, doubtful)
+            }
+        };
+        self.check_room_for(&found.0, plan, &doubtful)?;
+        let taken = self.take_scanned(plan, found, &doubtful, &areas, flash);
+        taken.map_err(failed)
+    }
+
+    /// The tables from a scan: of the blocks in use those that are not data blocks are log blocks, all others are erased.
+    fn take_scanned<F: Flash>(
+        &mut self,
+        plan: &HybridPlan,
+        (mut scan, newest, doomed): (Scan, Newest, Vec<Pbn>),
+        doubtful: &[u32],
+        areas: &[FoundArea],
+        flash: &mut F,
+    ) -> Result<Vec<FoundLog>, F::Error> {
+        let voids = self.make_maps_void(areas, &doomed, flash)?;
         let blank = scan.erase_useless(flash)?;
         for die in 0..self.space.dies {
             let on_die = blank
@@ -172,16 +200,9 @@ impl<W: Watch> Hybrid<W> {
             let usable = self.space.geometry.blocks_per_die - plan.map_blocks;
             self.pools.push(Pool::new(on_die.copied(), usable));
         }
-        let doubtful = match map {
-            Some(map) => {
-                self.data = map.data_in_use(&scan);
-                Vec::new()
-            }
-            None => self.choose_data_blocks(&scan, flash),
-        };
         let mut found = self.take_log_blocks(&scan);
         self.take_pages(&scan, &newest);
-        for l in doubtful {
+        for &l in doubtful {
             self.rebuild(flash, l)?;
         }
         for found in &found {
@@ -206,8 +227,10 @@ impl<W: Watch> Hybrid<W> {
         for area in areas {
             let (since, blocks) = area.doomed(flash)?;
             let is_old = |block: &Pbn| {
-                let found = scan.found(*block);
-                found.is_used && found.last < since
+                scan.contains(*block) && {
+                    let found = scan.found(*block);
+                    found.is_used && found.last < since
+                }
             };
             doomed.extend(blocks.into_iter().filter(is_old));
         }
@@ -225,6 +248,9 @@ impl<W: Watch> Hybrid<W> {
                 || matches!(found.role, Role::Data | Role::LogSequential);
             let aligned_to = scan.aligned_to(block).filter(|_| is_candidate);
             let Some(l) = aligned_to else { continue };
+            if self.die_of_logical(l) != self.die_of_block(block) {
+                continue;
+            }
             rivals[l as usize] += 1;
             let data = &mut self.data[l as usize];
             if data.is_none() || found.first < scan.found(*data).first {
@@ -318,7 +344,7 @@ impl<W: Watch> Hybrid<W> {
     }
 
     /// Before anything is changed: what the maps say is not true from now on. Returns the block that says so, by die.
-    fn make_maps_void<F: Flash>(
+    pub(super) fn make_maps_void<F: Flash>(
         &self,
         areas: &[FoundArea],
         doomed: &[Pbn],
@@ -335,7 +361,7 @@ impl<W: Watch> Hybrid<W> {
     }
 
     /// Writes the maps anew.
-    fn restart_maps<F: Flash>(
+    pub(super) fn restart_maps<F: Flash>(
         &mut self,
         plan: &HybridPlan,
         voids: &[Pbn],
@@ -360,9 +386,14 @@ impl<W: Watch> Hybrid<W> {
     /// Merges a found log block that the budget or the scheme has no place for.
     ///
     /// # Errors
-    /// Those of the flash.
-    pub fn give_up<F: Flash>(&mut self, flash: &mut F, log: Log) -> Result<(), F::Error> {
-        self.merge_full(flash, log)?;
+    /// A refusal if there are not the erased blocks for it, or an error of the flash.
+    pub fn give_up<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        log: Log,
+    ) -> Result<(), NoRecovery<F::Error>> {
+        self.check_room_to_merge(log)?;
+        self.merge_full(flash, log).map_err(NoRecovery::Flash)?;
         self.merges = Merges::default();
         Ok(())
     }

@@ -2,7 +2,9 @@
 //!
 //! *Reading.* The newest readable copy of each map page counts, and the map is relied on only if the versions of
 //! these copies add up to the sum that the youngest of them notes: then they are the map as it was after the last
-//! write to it. A reclaim changes nothing in that: it erases only blocks without a newest copy.
+//! write to it. A reclaim changes nothing in that: it erases only blocks without a newest copy. If a programmed page of
+//! the area cannot be read, there may have been a younger copy: a torn one would do no harm, but a rotten one
+//! looks the same, and the map before it calls blocks free that have been taken since. So that takes the full scan.
 //!
 //! *Making it anew.* A recovery changes data and log blocks before there is a map to note it in, so it first makes
 //! the old map void: with a page that says so, in a block with nothing else in it. As long as this void page stands,
@@ -57,6 +59,8 @@ pub struct FoundArea {
     die: u32,
     shape: MapShape,
     copies: Vec<Copy>,
+    /// Whether every programmed page can be read.
+    is_readable: bool,
 }
 
 impl FoundArea {
@@ -71,12 +75,13 @@ impl FoundArea {
         flash: &mut F,
     ) -> Result<Self, F::Error> {
         let geometry = &space.geometry;
-        let mut copies = Vec::new();
+        let (mut copies, mut is_readable) = (Vec::new(), true);
         for block in shape.all_blocks(space, die) {
             let end = geometry.pages_per_block.min(flash.written(block) + 1);
             for position in 0..end {
                 let at = geometry.ppn(block, position);
                 let (read, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
+                is_readable &= read.is_some() || !flash.is_programmed(at);
                 if let Some(read) = read.filter(|read| read.oob.role == Role::Map) {
                     let bytes = flash.last_oob_bytes();
                     let (version, writes) = (number(bytes, 0), number(bytes, 8));
@@ -94,7 +99,13 @@ impl FoundArea {
             die,
             shape,
             copies,
+            is_readable,
         })
+    }
+
+    /// The die of the area.
+    pub fn die(&self) -> u32 {
+        self.die
     }
 
     /// The void page, if there is one; the youngest, if there are several.
@@ -105,6 +116,9 @@ impl FoundArea {
 
     /// The newest copies of all map pages, if they are the whole map and nothing makes them void.
     fn newest_copies(&self) -> Option<Vec<Copy>> {
+        if !self.is_readable {
+            return None;
+        }
         let age = |copy: &&Copy| copy.read.sequence;
         let since = self.void_page().map(|copy| age(&copy));
         let mut newest: Vec<Option<&Copy>> = vec![None; self.shape.pages() as usize];
@@ -140,8 +154,13 @@ impl FoundArea {
         for copy in newest {
             let left = shape.entries as usize - entries.len();
             let here = left.min(shape.entries_per_page as usize);
+            let wanted = entries.len() + here;
             let take = |bytes: &[u8]| entries.extend(numbers(bytes).take(here));
             flash.read_map(copy.at, take, F::Token::default())?;
+            // The OOB of a page can outlive its content.
+            if entries.len() < wanted {
+                return Ok(None);
+            }
         }
         Ok(Some(entries))
     }

@@ -3,7 +3,7 @@
 use super::{Moves, PageOptions, PageStore, Placement};
 use crate::address::{Lpn, Pbn, Ppn};
 use crate::flash::{Cause, Flash, Oob, Role};
-use crate::ftl::NoRecovery;
+use crate::ftl::{NoRecovery, Refusal};
 use crate::geometry::Space;
 use crate::parts::scan::{Depth, Rules, Scan};
 
@@ -20,34 +20,36 @@ impl PageStore {
     ) -> Result<Self, NoRecovery<F::Error>> {
         Self::check(options)?;
         let mut store = Self::blank(space, options, 0)?;
-        store.scan(space, flash).map_err(NoRecovery::Flash)?;
+        store.scan(space, flash)?;
         Ok(store)
     }
 
-    fn scan<F: Flash>(&mut self, space: &Space, flash: &mut F) -> Result<(), F::Error> {
-        let mut scan = Scan::read(space, 0, Depth::UpToErased, flash)?;
+    fn scan<F: Flash>(&mut self, space: &Space, flash: &mut F) -> Result<(), NoRecovery<F::Error>> {
+        let scan = Scan::read(space, 0, Depth::UpToErased, flash);
+        let mut scan = scan.map_err(NoRecovery::Flash)?;
         let newest = scan.newest(Rules::Moves);
         let mut places = vec![Ppn::NONE; newest.place.len()];
         for (local, at) in newest.place.into_iter().enumerate() {
             places[space.device_lpn(Lpn(local as u32)).index()] = at;
         }
         self.take_found(&mut scan, &places, &[], flash)?;
-        self.relieve_dies(flash, &mut ())
+        self.relieve_dies(flash, &mut ()).map_err(NoRecovery::Flash)
     }
 
     /// Takes what was found on a flash: where the logical pages lie, and the mapping pages. Erases every block with
     /// neither; all others are closed.
     ///
     /// # Errors
-    /// Those of the flash.
+    /// A refusal if that is no state to collect garbage in, or an error of the flash.
     pub(crate) fn take_found<F: Flash>(
         &mut self,
         scan: &mut Scan,
         places: &[Ppn],
         map_pages: &[Ppn],
         flash: &mut F,
-    ) -> Result<(), F::Error> {
-        let blank = scan.erase_useless(flash)?;
+    ) -> Result<(), NoRecovery<F::Error>> {
+        self.check_found(scan, places, map_pages)?;
+        let blank = scan.erase_useless(flash).map_err(NoRecovery::Flash)?;
         for die in 0..self.geometry.dies {
             let on_die = |block: &&Pbn| self.geometry.die_of(**block) == die;
             let free: Vec<Pbn> = blank.iter().filter(on_die).copied().collect();
@@ -82,6 +84,40 @@ impl PageStore {
             self.dies[die as usize].valid += 1;
         }
         Ok(())
+    }
+
+    /// Checks, before anything is changed, what a power cut leaves as it was: that a collection finds an erased block to
+    /// move pages to, that pages lie on dies on which they may, and mapping pages in blocks of their own.
+    fn check_found(&self, scan: &Scan, places: &[Ppn], map_pages: &[Ppn]) -> Result<(), Refusal> {
+        let geometry = &self.geometry;
+        let mut in_use = vec![0; geometry.dies as usize];
+        for (block, found) in scan.blocks().filter(|(_, found)| found.valid > 0) {
+            in_use[geometry.die_of(block) as usize] += 1;
+            let is_mixed = |at: &Ppn| at.is_some() && geometry.block_of(*at) == block;
+            if found.holds_map && found.readable > 0 && places.iter().any(is_mixed) {
+                let text = format!("block {} holds mapping pages and others", block.0);
+                return Err(Refusal::damaged(text));
+            }
+        }
+        if let Some(die) = in_use.iter().position(|&n| n == geometry.blocks_per_die) {
+            let text = format!("die {die} has no erased block left to collect garbage in");
+            return Err(Refusal::damaged(text));
+        }
+        let is_home = |block: Pbn, number: u32| geometry.die_of(block) == number % geometry.dies;
+        let is_lost =
+            |(number, &at): (u32, &Ppn)| at.is_some() && !is_home(geometry.block_of(at), number);
+        let is_static = self.options.placement == Placement::Static;
+        let lost = is_static.then(|| (0..).zip(places).find(|&page| is_lost(page)));
+        let lost = lost
+            .flatten()
+            .or((0..).zip(map_pages).find(|&page| is_lost(page)));
+        match lost {
+            Some((number, at)) => Err(Refusal::damaged(format!(
+                "page {number} lies at physical page {}, on a die that is not its own",
+                at.0
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// Trimmed pages that came back can fill a die above the limit of round-robin placement: moves pages to

@@ -8,8 +8,11 @@ pub struct Checkpoint {
     pub pending: u64,
     /// Sequence number before which all blocks were closed: that of the last recovery.
     pub closed: u64,
-    /// Translation pages that exist.
-    pub pages: u32,
+    /// Version of this translation page: how often it has been written since the map was made. A move leaves it as it is.
+    pub version: u32,
+    /// The sum of the versions of all translation pages, modulo 2^32: if the newest copies do not add up to it, one is missing
+    /// or older than it was.
+    pub writes: u32,
     /// Entries of a translation page.
     pub entries: u32,
     /// What else the promise rests on: options of the scheme, never 0.
@@ -17,15 +20,16 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    const BYTES: usize = 25;
+    const BYTES: usize = 29;
 
     /// Writes it into the scheme's bytes of an OOB.
     pub fn put(&self, bytes: &mut [u8]) {
         bytes[..8].copy_from_slice(&self.pending.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.closed.to_le_bytes());
-        bytes[16..20].copy_from_slice(&self.pages.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.writes.to_le_bytes());
         bytes[20..24].copy_from_slice(&self.entries.to_le_bytes());
         bytes[24] = self.writer;
+        bytes[25..29].copy_from_slice(&self.version.to_le_bytes());
     }
 
     /// Reads it from the scheme's bytes of an OOB; all zeroes where there are none.
@@ -38,7 +42,8 @@ impl Checkpoint {
         Self {
             pending: long(0),
             closed: long(8),
-            pages: word(16),
+            version: word(25),
+            writes: word(16),
             entries: word(20),
             writer: own[24],
         }
@@ -59,7 +64,8 @@ mod tests {
         let checkpoint = Checkpoint {
             pending: 0x0102_0304_0506_0708,
             closed: u64::MAX - 5,
-            pages: 70_000,
+            version: 70_000,
+            writes: u32::MAX - 3,
             entries: 512,
             writer: 7,
         };

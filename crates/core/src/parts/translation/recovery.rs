@@ -19,9 +19,8 @@
 //! it, or a copy with others to follow.
 //!
 //! The map on flash is not trusted, and all OOBs are read, if a translation page does not have room for its
-//! entries, if the options have changed, or if a page is missing or cannot be read.
-
-use std::collections::HashMap;
+//! entries, if the options have changed, or if a page is missing, older than it was, or cannot be read: the youngest copy
+//! notes the sum of the versions of all ([`Checkpoint::writes`]).
 
 use super::TranslationPages;
 use super::checkpoint::Checkpoint;
@@ -64,6 +63,8 @@ pub struct FoundMap {
     pub places: Vec<Ppn>,
     /// Where the newest copy of each translation page lies.
     pub directory: Vec<Ppn>,
+    /// [`Checkpoint::version`] of these copies.
+    pub versions: Vec<u32>,
     /// Translation pages whose entries on flash are not those places.
     pub stale: Vec<u32>,
     /// [`Checkpoint::pending`] until all of these are written.
@@ -82,22 +83,31 @@ impl FoundMap {
         reader.read_roles(flash)?;
         reader.read_map_blocks(flash)?;
         reader.find_directory();
-        reader.load(flash)?;
-        let since = reader.trusted_since();
-        let places = match since {
+        let is_loaded = reader.load(flash)?;
+        let mut since = reader.trusted_since().filter(|_| is_loaded);
+        let mut places = match since {
             Some(since) => reader.replay(since, flash)?,
             None => reader.scan_all(flash)?,
         };
+        // Two logical pages at one place: whoever wrote that map, it was no power cut.
+        if since.is_some() && !reader.are_apart(&places) {
+            since = None;
+            places = reader.scan_all(flash)?;
+        }
         let stale = reader.stale(&places);
         let directory: Vec<Ppn> = (0..reader.newest.len())
             .map(|page| reader.place_of(page))
             .collect();
+        let versions = reader.newest.iter();
+        let versions = versions.map(|copy| copy.map_or(0, |copy| copy.checkpoint.version));
+        let versions = versions.collect();
         let mut scan = reader.scan;
         scan.count_places(places.iter().chain(&directory).copied());
         Ok(Self {
             scan,
             places,
             directory,
+            versions,
             stale,
             pending: since.unwrap_or(1),
             was_trusted: since.is_some(),
@@ -220,12 +230,15 @@ impl<'a> Reader<'a> {
         self.newest[page].map_or(Ppn::NONE, |copy| copy.at)
     }
 
-    /// Reads every translation page.
-    fn load<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
+    /// Reads every translation page. Whether all that exist could be read: the OOB of one can outlive its content.
+    fn load<F: Flash>(&mut self, flash: &mut F) -> Result<bool, F::Error> {
+        let mut unread = 0;
         for copy in self.newest.iter().flatten() {
             let first = (copy.number * self.layout.entries_per_page) as usize;
             let stored = &mut self.stored[first..];
+            unread += 1;
             let take = |bytes: &[u8]| {
+                unread -= 1;
                 let entries = bytes.chunks_exact(4).take(self.reach as usize);
                 for (place, cell) in stored.iter_mut().zip(entries) {
                     *place = Ppn(cell.try_into().map_or(u32::MAX, u32::from_le_bytes));
@@ -233,7 +246,17 @@ impl<'a> Reader<'a> {
             };
             flash.read_map(copy.at, take, F::Token::default())?;
         }
-        Ok(())
+        Ok(unread == 0 || !F::BEARS_DATA)
+    }
+
+    /// Whether no two pages lie at the same place.
+    fn are_apart(&self, places: &[Ppn]) -> bool {
+        let mut is_taken = vec![false; self.geometry.pages() as usize];
+        let directory = self.newest.iter().flatten().map(|copy| copy.at);
+        let places = places.iter().copied().filter(|at| at.is_some());
+        places
+            .chain(directory)
+            .all(|at| !std::mem::replace(&mut is_taken[at.index()], true))
     }
 
     fn fits(&self, copy: &MapCopy) -> bool {
@@ -249,34 +272,18 @@ impl<'a> Reader<'a> {
     fn trusted_since(&self) -> Option<u64> {
         let last = self.copies.last()?;
         let found = self.newest.iter().flatten();
-        let is_complete = last.checkpoint.pages as usize == found.clone().count();
+        let versions = found.clone().map(|copy| copy.checkpoint.version);
+        let is_complete = last.checkpoint.writes == versions.fold(0, u32::wrapping_add);
         let can_be_trusted = self.layout.is_trusted
             && self.reach == self.layout.entries_per_page
             && self.fits(last)
             && is_complete
-            && found.clone().all(|copy| self.fits(copy))
-            && !self.has_holes();
+            && found.clone().all(|copy| self.fits(copy));
         let fitting = self.copies.iter().filter(|copy| self.fits(copy));
         fitting
             .map(|copy| copy.checkpoint.pending)
             .max()
             .filter(|_| can_be_trusted)
-    }
-
-    /// Whether a block with a newest translation page has an unreadable page before a readable one: a cut leaves
-    /// none, for nothing is programmed behind it.
-    fn has_holes(&self) -> bool {
-        let mut readable: HashMap<Pbn, (u32, u32)> = HashMap::new();
-        for copy in &self.copies {
-            let (block, position) = self.geometry.split(copy.at);
-            let (count, end) = readable.entry(block).or_default();
-            (*count, *end) = (*count + 1, (*end).max(position + 1));
-        }
-        let mut newest = self.newest.iter().flatten();
-        newest.any(|copy| {
-            let (count, end) = readable[&self.geometry.block_of(copy.at)];
-            count < end
-        })
     }
 
     /// The map by the OOBs of all pages.
@@ -383,13 +390,13 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A block with nothing but copies of a move that did not end is void; no translation page can have been written
-    /// since.
+    /// A block with nothing but copies of a move that did not end is void; no page of any kind can have been written since.
     fn void_unfinished(&mut self) {
         let map = self.copies.last().map_or(0, |copy| copy.sequence);
+        let youngest = self.scan.youngest();
         for block in self.blocks() {
             let found = self.scan.found(block);
-            let is_young = found.readable > 0 && found.first > map;
+            let is_young = found.first > map && youngest == Some(found.last);
             let mut pages = self.scan.pages_of(block);
             if is_young && self.is_whole(block) && pages.all(|(.., read)| read.oob.tag == MORE) {
                 drop(pages);
@@ -446,7 +453,8 @@ impl TranslationPages {
         let directory = found.directory.clone();
         let geometry = store.geometry().clone();
         let (entries, writer) = (layout.entries_per_page, layout.writer);
-        let mut pages = Self::found(&geometry, entries, writer, directory);
+        let versions = found.versions.clone();
+        let mut pages = Self::found(&geometry, entries, writer, directory, versions);
         pages.checkpoint.pending = found.pending;
         pages.checkpoint.closed = flash.next_sequence().saturating_sub(1);
         for &page in &found.stale {

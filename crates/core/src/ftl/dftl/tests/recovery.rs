@@ -329,7 +329,7 @@ fn an_unreadable_translation_page_leads_to_the_full_scan() {
     let mut scans = 0;
     for place in host.ftl.map.pages.places().collect::<Vec<_>>() {
         let sound = host.flash.clone();
-        host.flash.spoil(place);
+        host.flash.lose(place);
         let (block, position) = host.space.geometry.split(place);
         let did = if position + 1 < host.flash.ledger.written(block) {
             scans += 1;
