@@ -47,6 +47,15 @@ impl std::ops::Sub for Done {
     }
 }
 
+impl std::ops::AddAssign for Done {
+    fn add_assign(&mut self, more: Self) {
+        self.host_pages += more.host_pages;
+        self.flash_operations += more.flash_operations;
+        self.programs += more.programs;
+        self.host_writes += more.host_writes;
+    }
+}
+
 /// A device with a scheme, whichever it is. [`Scheme::drive`](crate::run::Scheme::drive) makes one.
 pub trait Driven {
     /// Plays requests one after the other, with full timing and metrics.

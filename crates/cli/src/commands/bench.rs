@@ -36,6 +36,8 @@ const READ_PERCENT: u64 = 70;
 const BATCH: usize = 1024;
 /// Random writes are measured in turn with the bare loop, so often.
 const ROUNDS: u32 = 5;
+/// Each round begins with this part of it untimed: what the other one has left in the caches goes.
+const UNTIMED_PART: u32 = 4;
 /// Page mapping is at its steady state after as many random writes as the device has pages, so often.
 const STEADY_DEVICE_WRITES: u64 = 3;
 /// The warm-up of a device of [`WARM_UP_BYTES`] ends after so many measuring times, even before the steady state;
@@ -272,9 +274,7 @@ impl BareLoop {
             self.writes(BATCH as u64);
             written += BATCH as u64;
         }
-        let rate = written as f64 / start.elapsed().as_secs_f64();
-        self.rates.push(rate);
-        rate
+        written as f64 / start.elapsed().as_secs_f64()
     }
 }
 
@@ -308,14 +308,17 @@ fn measure(scheme: &Scheme, bench: &Bench, bare: &mut BareLoop) -> Result<Speeds
     let aged = warm_up(device, bench);
     let mut asks = Asks::new(Pattern::RandomWrites, pages);
     let (mut random, mut ratios) = (Measured::default(), Vec::new());
-    let before_random = device.done();
+    let (round_time, untimed) = (bench.time / ROUNDS, bench.time / ROUNDS / UNTIMED_PART);
     for _ in 0..ROUNDS {
-        let bare_rate = bare.measure(bench.time / ROUNDS);
-        let round = play(device, &mut asks, bench.time / ROUNDS);
+        bare.measure(untimed);
+        let bare_rate = bare.measure(round_time);
+        play(device, &mut asks, untimed);
+        let round = play(device, &mut asks, round_time);
+        bare.rates.push(bare_rate);
         ratios.push(round.host_pages_per_s() / bare_rate);
         random.seconds += round.seconds;
+        random.done += round.done;
     }
-    random.done = device.done() - before_random;
     let mixed = play(device, &mut Asks::new(Pattern::Mixed, pages), bench.time);
     let held = Held::now().since(before);
     device.check().map_err(RunError::Law)?;
