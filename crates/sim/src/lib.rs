@@ -26,6 +26,7 @@ pub mod conform;
 pub mod driven;
 pub mod energy;
 pub mod flash;
+mod flight;
 pub mod host;
 mod live;
 pub mod metrics;
