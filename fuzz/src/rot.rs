@@ -235,7 +235,7 @@ fn forge(found: &mut PageHeader, data: &mut [u8], what: u8, value: u32, part: u8
     let cell = usize::from(part) * 4 % PAGE_BYTES;
     match what {
         3 => spare.oob.lpn = Lpn(value % (header.geometry.logical_pages + 2)),
-        4 => spare.oob.role = ROLES[value as usize % ROLES.len()],
+        4 => spare.oob.role = Role::ALL[value as usize % Role::ALL.len()],
         5 => spare.oob.tag = value,
         6 => {
             let near = spare.sequence.saturating_add((value % 100).into());
@@ -264,18 +264,6 @@ fn forge(found: &mut PageHeader, data: &mut [u8], what: u8, value: u32, part: u8
         }
     }
 }
-
-const ROLES: [Role; 9] = [
-    Role::Data,
-    Role::Log,
-    Role::LogSequential,
-    Role::LogHot,
-    Role::LogCold,
-    Role::Map,
-    Role::Summary,
-    Role::LogChance,
-    Role::LogIsolation,
-];
 
 const KINDS: [PlaceKind; 4] = [
     PlaceKind::Plain,

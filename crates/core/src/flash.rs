@@ -49,6 +49,21 @@ pub enum Role {
     LogIsolation = 8,
 }
 
+impl Role {
+    /// All roles, by their numbers.
+    pub const ALL: [Self; 9] = [
+        Self::Data,
+        Self::Log,
+        Self::LogSequential,
+        Self::LogHot,
+        Self::LogCold,
+        Self::Map,
+        Self::Summary,
+        Self::LogChance,
+        Self::LogIsolation,
+    ];
+}
+
 /// The spare area of a page as a scheme writes it. The flash adds the sequence number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Oob {

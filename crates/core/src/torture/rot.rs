@@ -167,17 +167,7 @@ fn ram_numbers(geometry: &crate::Geometry) -> [u64; 2] {
 }
 
 fn some_role(rng: &mut SplitMix64) -> Role {
-    [
-        Role::Data,
-        Role::Log,
-        Role::LogSequential,
-        Role::LogHot,
-        Role::LogCold,
-        Role::Map,
-        Role::Summary,
-        Role::LogChance,
-        Role::LogIsolation,
-    ][rng.below(9) as usize]
+    Role::ALL[rng.below(Role::ALL.len() as u64) as usize]
 }
 
 fn forge_oob(read: &mut OobRead, [pages, blocks]: [u64; 2], rng: &mut SplitMix64) {

@@ -393,7 +393,7 @@ impl PageHeader {
         if here != page {
             return Err(PageFault::Misplaced { page: here });
         }
-        let role = *of_code(&ROLES, bytes[24]).ok_or(PageFault::Role { code: bytes[24] })?;
+        let role = *of_code(&Role::ALL, bytes[24]).ok_or(PageFault::Role { code: bytes[24] })?;
         let kind = *of_code(&PLACE_KINDS, bytes[26]).ok_or(PageFault::Field)?;
         // Numbers that leave no room for later ones are none that a device has given.
         if bytes[25] > 1 || u64_at(bytes, 16) >= 1 << 63 {
@@ -450,20 +450,8 @@ const PLACE_KINDS: [PlaceKind; 4] = [
     PlaceKind::Moved,
     PlaceKind::Backup,
 ];
-/// All roles by code.
-const ROLES: [Role; 9] = [
-    Role::Data,
-    Role::Log,
-    Role::LogSequential,
-    Role::LogHot,
-    Role::LogCold,
-    Role::Map,
-    Role::Summary,
-    Role::LogChance,
-    Role::LogIsolation,
-];
 
-/// For people and JSON. A role that is added to the trait must be added to `ROLES` above, and here, where
+/// For people and JSON. A role that is added must be added to `Role::ALL` too, and here, where
 /// the compiler asks for it.
 pub fn role_name(role: Role) -> &'static str {
     match role {
@@ -514,7 +502,7 @@ mod tests {
 
     #[test]
     fn roles_and_kinds_stand_at_their_codes() {
-        for (code, role) in ROLES.into_iter().enumerate() {
+        for (code, role) in Role::ALL.into_iter().enumerate() {
             assert_eq!(role as usize, code, "{}", role_name(role));
         }
         for (code, kind) in PLACE_KINDS.into_iter().enumerate() {
