@@ -4,12 +4,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use floatgate_catalog::{Catalog, catalog};
 use floatgate_core::Start;
 use floatgate_core::options::Value as OptionValue;
 use floatgate_sim::clock::Mode;
 use floatgate_sim::config::{Arrivals, Beyond, Device, Host, Recipe, RunConfig};
 use floatgate_sim::part::part;
-use floatgate_sim::run::{Decoded, Scheme, find, schemes};
+use floatgate_sim::run::Decoded;
 use floatgate_trace::Request;
 use serde_json::Value;
 
@@ -19,7 +20,7 @@ use crate::workload::Workload;
 pub struct Lab {
     /// Trace asked for.
     pub trace: Option<String>,
-    schemes: Vec<Scheme>,
+    schemes: Catalog,
 }
 
 /// A run to be made.
@@ -38,7 +39,7 @@ impl Lab {
     pub fn new(trace: Option<String>) -> Self {
         Self {
             trace,
-            schemes: schemes(),
+            schemes: catalog(),
         }
     }
 
@@ -88,9 +89,11 @@ impl Lab {
     }
 
     fn one(&self, job: &Job<'_>) -> Result<Value, String> {
-        let scheme =
-            find(&self.schemes, &job.config.scheme).map_err(|refusal| refusal.to_string())?;
+        let scheme = self.schemes.get(&job.config.scheme);
+        let scheme = scheme.map_err(|refusal| refusal.to_string())?;
         scheme
+            .life
+            .simulated
             .run(&job.config, &mut Decoded::new(job.requests), &mut |_| {})
             .map_err(|e| e.to_string())
     }

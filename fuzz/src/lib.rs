@@ -16,10 +16,12 @@ use std::io::Cursor;
 use std::sync::OnceLock;
 
 use floatgate::config::{Settings, resolve::Plan, sizing::try_out};
-use floatgate_core::{ProgramOrder, torture};
+use floatgate_catalog::{Catalog, catalog};
+use floatgate_core::ProgramOrder;
 use floatgate_device::SparesOptions;
-use floatgate_device::image::{DumpSelection, ImageSpec, check, create, dump, info};
-use floatgate_sim::run::schemes;
+use floatgate_device::image::{DumpSelection, ImageSpec, dump, info};
+use floatgate_device::stored::{check_image, create_image};
+use floatgate_testkit::torture;
 use floatgate_trace::{Format, OpenOptions, open_reader};
 
 /// A target: its name, and what it does with an input.
@@ -54,6 +56,12 @@ pub const TARGETS: [Target; 5] = [
     },
 ];
 
+/// The schemes that inputs choose from.
+fn schemes() -> &'static Catalog {
+    static SCHEMES: OnceLock<Catalog> = OnceLock::new();
+    SCHEMES.get_or_init(catalog)
+}
+
 /// Reads the bytes after the first as a trace to its end. However few bytes they are, the reader must come to
 /// an end.
 pub fn trace(input: &[u8]) {
@@ -84,7 +92,7 @@ pub fn configuration(input: &[u8]) {
     let text = String::from_utf8_lossy(input).into_owned();
     let schemes = schemes();
     let mut settings = Settings::default();
-    if settings.add_text("input.toml", text, &schemes).is_err() {
+    if settings.add_text("input.toml", text, schemes).is_err() {
         return;
     }
     let all: Vec<_> = schemes.iter().collect();
@@ -110,7 +118,7 @@ pub fn configuration(input: &[u8]) {
     if !is_small {
         return;
     }
-    for scheme in &schemes {
+    for scheme in schemes {
         let outcome = try_out(scheme, &plan.run_of(scheme, &settings));
         if let Err(floatgate::config::sizing::Failure::Bug(bug)) = outcome {
             panic!("{}: {bug}", scheme.info.key);
@@ -120,7 +128,7 @@ pub fn configuration(input: &[u8]) {
 
 /// Plays requests with power cuts.
 pub fn cuts(input: &[u8]) {
-    if let Err(lost) = torture::play(input) {
+    if let Err(lost) = torture::play(input, schemes()) {
         panic!("{lost}");
     }
 }
@@ -142,7 +150,7 @@ fn sound_image(scheme: &str, options: &str) -> Vec<u8> {
         part: String::new(),
         erase_limit: 0,
     };
-    create(&path, &spec).unwrap_or_else(|error| panic!("{scheme}: {error}"));
+    create_image(&path, &spec, schemes()).unwrap_or_else(|error| panic!("{scheme}: {error}"));
     std::fs::read(&path).expect("the image was made")
 }
 
@@ -182,7 +190,7 @@ pub fn image(input: &[u8]) {
     if let Ok(info) = info(&path) {
         assert!(!info.to_string().is_empty());
     }
-    if let Ok(report) = check(&path) {
+    if let Ok(report) = check_image(&path, schemes()) {
         assert!(!report.to_string().is_empty());
     }
     let _ = dump(&path, &DumpSelection::default());

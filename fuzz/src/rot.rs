@@ -12,20 +12,22 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use floatgate_core::flash::Role;
-use floatgate_core::ftl::{Visitor, all, visit};
 use floatgate_core::options::Value;
-use floatgate_core::parts::wear::WearLeveling;
 use floatgate_core::rng::SplitMix64;
-use floatgate_core::suite::Case;
-use floatgate_core::torture::random_case;
+use floatgate_core::wear::WearLeveling;
 use floatgate_core::{Ftl, Lpn, ProgramOrder};
 use floatgate_device::image::format::{
     BlockRecord, Header, Layout, PAGE_HEADER_BYTES, PageHeader, record_at,
 };
-use floatgate_device::image::{Durability, ImageSpec, check, create, open_with};
+use floatgate_device::image::{Durability, ImageSpec, create, open};
 use floatgate_device::nand::{BlockState, PlaceKind};
 use floatgate_device::spares::pairs::PairGuard;
-use floatgate_device::{BlockDevice, DeviceError, ImageNand, NandError, Spares, SparesOptions};
+use floatgate_device::stored::check_image;
+use floatgate_device::{
+    BlockDevice, DeviceError, ImageNand, NandError, Spares, SparesOptions, Stored,
+};
+use floatgate_testkit::suite::Case;
+use floatgate_testkit::torture::random_case;
 
 const HEAD_BYTES: usize = 7;
 const CHANGE_BYTES: usize = 8;
@@ -40,10 +42,14 @@ pub fn rot(input: &[u8]) {
     let Some((head, changes)) = input.split_at_checked(HEAD_BYTES) else {
         return;
     };
-    let schemes = all();
-    let key = schemes[usize::from(head[0]) % schemes.len()].key;
-    let played = visit(key, Play { head, changes });
-    played.expect("the scheme is registered");
+    let schemes = floatgate_schemes::catalog::<Plays>();
+    let scheme = &schemes[usize::from(head[0]) % schemes.len()];
+    scheme.life.0(Play { head, changes });
+}
+
+floatgate_core::life! {
+    /// The target, for every scheme.
+    struct Plays = fn Play::play_on(Play<'_>);
 }
 
 struct Play<'a> {
@@ -51,22 +57,26 @@ struct Play<'a> {
     changes: &'a [u8],
 }
 
-impl Visitor for Play<'_> {
-    type Output = ();
-    fn visit<S: Ftl>(self) {
+impl Play<'_> {
+    fn play_on<S: Ftl>(self) {
         let Self { head, changes } = self;
         let seed = u32::from_le_bytes([head[1], head[2], head[3], head[4]]);
         let case = random_case::<S>(&mut SplitMix64::new(seed.into()), 0);
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("flash.img");
         let spec = spec::<S>(&case, head[5]);
-        create(&path, &spec).unwrap_or_else(|error| panic!("{}: {error}", S::KEY));
+        create::<S>(&path, &spec).unwrap_or_else(|error| panic!("{}: {error}", S::KEY));
         let mut device = open::<S>(&path).unwrap_or_else(|error| panic!("{}: {error}", S::KEY));
         let mut rng = SplitMix64::new(u64::from(seed) << 8 | u64::from(head[6]));
         write(&mut device, &mut rng, u32::from(head[6]) % 64);
         close(device, head[5] & 1 == 0);
         damage(&path, &spec, changes);
-        assert!(!check(&path).expect("an image").to_string().is_empty());
+        assert!(
+            !check_image(&path, &floatgate_schemes::catalog::<Stored>())
+                .expect("an image")
+                .to_string()
+                .is_empty()
+        );
         // Twice: what has come up and was used must come up again, or say why not.
         for _ in 0..2 {
             let Ok(mut device) = open::<S>(&path) else {
@@ -118,7 +128,7 @@ fn spec<S: Ftl>(case: &Case, layer: u8) -> ImageSpec {
 }
 
 fn open<S: Ftl>(path: &Path) -> Result<Device<S>, DeviceError> {
-    open_with(path, Durability::Process)?.with_sector_bytes(PAGE_BYTES)
+    open(path, Durability::Process)?.with_sector_bytes(PAGE_BYTES)
 }
 
 fn sound<S: Ftl>(device: &Device<S>) {

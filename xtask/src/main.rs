@@ -44,16 +44,7 @@ fn main() -> ExitCode {
 
 /// Every scheme under random power cuts; prints the cut points tried, or the line that replays a failure.
 fn torture() -> ExitCode {
-    let run = [
-        "run",
-        "--release",
-        "--locked",
-        "-p",
-        "floatgate-core",
-        "--example",
-        "torture",
-        "--",
-    ];
+    let run = ["run", "--release", "--locked", "--", "torture"];
     let status = Command::new(env!("CARGO"))
         .current_dir(root())
         .args(run)

@@ -7,12 +7,13 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use floatgate::bare::{Bare, PAGES_PER_BLOCK};
+use floatgate_catalog::{Scheme, catalog};
 use floatgate_core::Start;
 use floatgate_core::options::Value;
 use floatgate_core::rng::SplitMix64;
 use floatgate_sim::config::{Device, Host, RunConfig};
 use floatgate_sim::part::part;
-use floatgate_sim::run::{Decoded, Scheme, find, schemes};
+use floatgate_sim::run::Decoded;
 use floatgate_sim::streamed::Streamed;
 use floatgate_trace::{Op, OpenOptions, Reader, Request, WriteOptions, Writer};
 
@@ -95,13 +96,17 @@ fn rows<'a>(shape: &'a Shape, trace: &'a [Request], files: &'a [PathBuf]) -> Vec
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         rows.push((format!("decode {name}"), Box::new(decode)));
     }
-    let table = schemes();
+    let table = catalog();
     for key in ["page", "fast"] {
-        let scheme = find(&table, key).expect("a scheme of the registry").clone();
+        let scheme = table.find(key).expect("a scheme of the registry").clone();
         let config = shape.config(&scheme);
         let (of_memory, scheme_of_memory) = (config.clone(), scheme.clone());
         let from_memory = move || {
-            let run = scheme_of_memory.run(&of_memory, &mut Decoded::new(trace), &mut |_| {});
+            let run = scheme_of_memory.life.simulated.run(
+                &of_memory,
+                &mut Decoded::new(trace),
+                &mut |_| {},
+            );
             run.expect("the device takes the trace");
         };
         rows.push((format!("{key}, from memory"), Box::new(from_memory)));
@@ -109,7 +114,7 @@ fn rows<'a>(shape: &'a Shape, trace: &'a [Request], files: &'a [PathBuf]) -> Vec
             let (config, scheme) = (config.clone(), scheme.clone());
             let from_file = move || {
                 let mut source = Streamed::new(|| Ok(open(path))).expect("the trace just written");
-                let run = scheme.run(&config, &mut source, &mut |_| {});
+                let run = scheme.life.simulated.run(&config, &mut source, &mut |_| {});
                 run.expect("the device takes the trace");
             };
             let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -3,12 +3,13 @@
 
 use std::time::Instant;
 
+use floatgate_catalog::{Scheme, catalog};
 use floatgate_core::Start;
 use floatgate_core::options::Value;
 use floatgate_core::rng::SplitMix64;
 use floatgate_sim::config::{Device, Host, RunConfig};
 use floatgate_sim::part::part;
-use floatgate_sim::run::{Decoded, Scheme, schemes};
+use floatgate_sim::run::Decoded;
 use floatgate_trace::{Op, Request};
 
 const DIES: u32 = 4;
@@ -89,7 +90,7 @@ fn main() {
         .and_then(|i| args.get(i + 1))
         .and_then(|v| v.parse().ok())
         .unwrap_or(3);
-    let schemes = schemes();
+    let schemes = catalog();
     let requests = work(40_000);
     let mut rates: Vec<Vec<f64>> = vec![Vec::new(); schemes.len()];
     let mut done = vec![0.0; schemes.len()];
@@ -97,7 +98,11 @@ fn main() {
         for (i, scheme) in schemes.iter().enumerate() {
             let config = config(scheme);
             let start = Instant::now();
-            match scheme.run(&config, &mut Decoded::new(&requests), &mut |_| {}) {
+            match scheme
+                .life
+                .simulated
+                .run(&config, &mut Decoded::new(&requests), &mut |_| {})
+            {
                 Ok(record) => {
                     done[i] = operations(&record);
                     rates[i].push(done[i] / start.elapsed().as_secs_f64());

@@ -36,6 +36,8 @@ pub enum Command {
     Bench(BenchArgs),
     /// Tell how each scheme comes up again after a power cut, and how long it takes
     Recovery(RecoveryArgs),
+    /// Cut the power of small random devices at every flash operation, and tell what is lost
+    Torture(TortureArgs),
     /// Look at, convert and generate traces
     #[command(subcommand)]
     Trace(TraceCommand),
@@ -237,6 +239,42 @@ pub struct RecoveryArgs {
     /// Print as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// `torture`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "Cuts the power of small random devices at every operation that changes the flash, cleanly and torn, and again \
+during the recovery, and checks that nothing acknowledged is lost. A failure prints one line, and --replay takes that line.",
+    after_help = "Examples:
+  floatgate torture --minutes 10
+  floatgate torture --scheme fast --seed 7
+  floatgate torture --replay \"page dies=2 blocks=7 pages=1 logical_pages=8 requests=57 seed=913945 cut=71:clean\""
+)]
+pub struct TortureArgs {
+    /// Schemes to torture, with commas between; all if left out
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
+    pub scheme: Vec<String>,
+    /// How long, shared by the schemes
+    #[arg(long, value_name = "MINUTES", default_value_t = 1.0, value_parser = minutes)]
+    pub minutes: f64,
+    /// Seed of the first devices
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Replay one failure
+    #[arg(long, value_name = "LINE", conflicts_with_all = ["scheme", "minutes", "seed"])]
+    pub replay: Option<String>,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A time that comes to an end.
+fn minutes(text: &str) -> Result<f64, String> {
+    let given = text.parse().ok();
+    given
+        .filter(|minutes| (0.0..=1e6).contains(minutes))
+        .ok_or_else(|| "a number of minutes, 0 to 1000000".into())
 }
 
 /// Most bytes of a benchmark's device: page numbers must fit 32 bits.

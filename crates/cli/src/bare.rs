@@ -1,6 +1,6 @@
 //! The bare loop that benchmarks are told against: only the memory work that no page mapping can avoid.
 
-use floatgate_core::corner::{large_table, prefetch};
+use floatgate_schemes::hints::{large_table, prefetch};
 
 /// Pages of a block in the benchmarks.
 pub const PAGES_PER_BLOCK: u32 = 256;

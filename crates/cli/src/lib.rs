@@ -1,7 +1,7 @@
 //! The command `floatgate`, as a library: a crate with a scheme of its own gets every command for it.
 //!
 //! ```no_run
-//! # mod mine { pub use floatgate_core::ftl::page::Page as MyFtl; }
+//! # mod mine { pub use floatgate_schemes::page::Page as MyFtl; }
 //! fn main() -> std::process::ExitCode {
 //!     floatgate::Cli::new().scheme::<mine::MyFtl>().run()
 //! }
@@ -31,27 +31,19 @@ mod table;
 mod traces;
 
 use std::cell::{Cell, RefCell};
-use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
+use floatgate_catalog::{Catalog, catalog};
 use floatgate_core::Ftl;
-use floatgate_device::DeviceError;
-use floatgate_device::image::{ImageInfo, ImageSpec};
-use floatgate_sim::run::{Scheme, schemes};
 
 use errors::{Outcome, Problem};
 
 /// The command with its schemes.
 #[derive(Debug)]
 pub struct Cli {
-    schemes: Vec<Scheme>,
-    /// How images of the schemes are made that Floatgate does not bring along, by name.
-    formatters: Vec<(&'static str, Formatter)>,
+    catalog: Catalog,
 }
-
-/// Makes an image with a device of one scheme in it.
-type Formatter = fn(&Path, &ImageSpec) -> Result<ImageInfo, DeviceError>;
 
 impl Default for Cli {
     fn default() -> Self {
@@ -62,27 +54,15 @@ impl Default for Cli {
 impl Cli {
     /// The command with all schemes of Floatgate.
     pub fn new() -> Self {
-        Self {
-            schemes: schemes(),
-            formatters: Vec::new(),
-        }
+        Self { catalog: catalog() }
     }
 
     /// Adds a scheme; one of the same name is replaced.
     #[must_use]
-    pub fn scheme<S: Ftl>(mut self) -> Self {
-        let scheme = Scheme::of::<S>();
-        self.formatters
-            .insert(0, (S::KEY, floatgate_device::image::create_with::<S>));
-        match self
-            .schemes
-            .iter_mut()
-            .find(|known| known.info.key == scheme.info.key)
-        {
-            Some(known) => *known = scheme,
-            None => self.schemes.push(scheme),
+    pub fn scheme<S: Ftl>(self) -> Self {
+        Self {
+            catalog: self.catalog.with::<S>(),
         }
-        self
     }
 
     /// Does what the program's arguments say.
@@ -101,21 +81,22 @@ impl Cli {
     fn dispatch(&self, command: args::Command) -> Outcome<ExitCode> {
         use args::{Command, ImageCommand, TraceCommand};
         self.check()?;
-        let schemes = &self.schemes;
+        let schemes = &self.catalog;
         match command {
             Command::Run(args) => commands::run::run(&args, schemes),
             Command::Compare(args) => commands::compare::run(&args, schemes),
             Command::Fleet(args) => commands::fleet::run(&args, schemes),
             Command::Bench(args) => commands::bench::run(&args, schemes),
             Command::Recovery(args) => commands::recovery::run(&args, schemes),
+            Command::Torture(args) => return commands::torture::run(&args, schemes),
             Command::Trace(TraceCommand::Info(args)) => commands::trace_info::run(&args),
             Command::Trace(TraceCommand::Convert(args)) => commands::trace_convert::run(&args),
             Command::Trace(TraceCommand::Generate(args)) => commands::trace_generate::run(&args),
-            Command::Image(ImageCommand::Create(args)) => {
-                commands::image::create(&args, schemes, &self.formatters)
-            }
+            Command::Image(ImageCommand::Create(args)) => commands::image::create(&args, schemes),
             Command::Image(ImageCommand::Info(args)) => commands::image::info(&args),
-            Command::Image(ImageCommand::Check(args)) => return commands::image::check(&args),
+            Command::Image(ImageCommand::Check(args)) => {
+                return commands::image::check(&args, schemes);
+            }
             Command::Image(ImageCommand::Dump(args)) => commands::image::dump(&args),
             Command::Conform(args) => return commands::conform::run(&args, schemes),
             Command::Schemes(args) => commands::schemes::run(&args, schemes),
@@ -127,7 +108,7 @@ impl Cli {
     }
 
     fn check(&self) -> Outcome<()> {
-        match self.schemes.is_empty() {
+        match self.catalog.is_empty() {
             true => Err(Problem::bug("this program was built without any scheme")),
             false => Ok(()),
         }

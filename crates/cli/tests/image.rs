@@ -5,7 +5,7 @@ mod common;
 use std::os::unix::fs::FileExt;
 
 use common::Place;
-use floatgate_core::ftl::{Ftl, Means, Visitor, all, visit};
+use floatgate_core::ftl::{Ftl, Means};
 use floatgate_core::rng::SplitMix64;
 use floatgate_device::block::options_from_text;
 use floatgate_device::faulty::FaultPlan;
@@ -141,15 +141,11 @@ fn bad_input_is_refused_and_nothing_is_left() {
 fn damage_is_named_and_tells_by_the_exit_code() {
     let place = Place::new();
     place.run(&format!("image create a.img {SMALL}")).ok();
-    visit(
-        "page",
-        Used {
-            path: place.path("a.img"),
-            failures: 0,
-            requests: 60,
-        },
-    )
-    .unwrap();
+    (uses().find("page").unwrap().life.0)(Used {
+        path: place.path("a.img"),
+        failures: 0,
+        requests: 60,
+    });
     let sound = place.run("image check a.img").ok();
     assert!(
         sound.out.starts_with("a.img: 0 errors, 0 notes; "),
@@ -225,10 +221,17 @@ struct Life {
     read_only: bool,
 }
 
-impl Visitor for Used {
-    type Output = Life;
+floatgate_core::life! {
+    /// The use, for every scheme.
+    struct Uses = fn Used::play_on(Used) -> Life;
+}
 
-    fn visit<S: Ftl>(self) -> Life {
+fn uses() -> floatgate_core::Catalog<Uses> {
+    floatgate_schemes::catalog()
+}
+
+impl Used {
+    fn play_on<S: Ftl>(self) -> Life {
         let nand = ImageNand::open(&self.path, Durability::Process).unwrap();
         let header = nand.header().clone();
         let options = options_from_text::<S>(&header.options).unwrap();
@@ -287,9 +290,10 @@ impl Visitor for Used {
 #[test]
 fn every_scheme_on_an_image_that_fails_until_it_can_only_be_read() {
     let mut ended = 0;
-    for scheme in all() {
+    for scheme in &uses() {
         let place = Place::new();
         let log_blocks = scheme
+            .info
             .options
             .iter()
             .any(|option| option.key == "log_blocks");
@@ -301,7 +305,7 @@ fn every_scheme_on_an_image_that_fails_until_it_can_only_be_read() {
         place
             .run(&format!(
                 "image create a.img --scheme {} {SMALL} {set} --spare-blocks 5",
-                scheme.key
+                scheme.info.key
             ))
             .ok();
         let used = Used {
@@ -309,11 +313,11 @@ fn every_scheme_on_an_image_that_fails_until_it_can_only_be_read() {
             failures: 2000,
             requests: 1500,
         };
-        let life = visit(scheme.key, used).unwrap();
+        let life = scheme.life.0(used);
         let checked = place.run("image check a.img");
-        assert_eq!(checked.code, 0, "{}: {}", scheme.key, checked.out);
+        assert_eq!(checked.code, 0, "{}: {}", scheme.info.key, checked.out);
         let info = place.run("image info a.img --json").ok().json();
-        assert_eq!(info["bad_blocks"], life.retired, "{}", scheme.key);
+        assert_eq!(info["bad_blocks"], life.retired, "{}", scheme.info.key);
         assert_eq!(info["clean"], true);
         if life.read_only {
             ended += 1;

@@ -92,6 +92,13 @@ pub struct OobRead {
     pub sequence: u64,
 }
 
+/// What a logical page holds in the start state `full`, on a flash that stores bytes: bytes made from its number.
+pub fn start_content(lpn: Lpn, page_bytes: usize) -> Vec<u8> {
+    (0..page_bytes)
+        .map(|i| (lpn.0.wrapping_mul(0x9E37_79B1) >> (i % 4 * 8)) as u8 ^ 0xA5)
+        .collect()
+}
+
 /// Number of a page inside the host request in work, from 0. The host's data of that page lies in the
 /// controller's buffer under this number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,7 +1,7 @@
 //! The shape of a device and what one instance of a scheme sees of it.
 
 use crate::address::{Divisor, Lpn, Pbn, Ppn};
-use crate::ftl::Refusal;
+use crate::refusal::Refusal;
 
 /// In which order the pages of a block may be programmed between two erases.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

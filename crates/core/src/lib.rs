@@ -1,40 +1,36 @@
-//! Floatgate's heart: flash translation layers, each written once against one small interface to
-//! NAND flash.
+//! Floatgate's contract: what a flash translation layer stands on, and what it is.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`address`], [`geometry`] | logical and physical addresses, the shape of a device |
 //! | [`flash`] | [`flash::Flash`]: what a scheme stands on; time flows through it as a token |
-//! | [`ledger`] | the state every flash keeps alike: program rules, erase counts, counters |
-//! | [`ram`] | a flash that stores real bytes in memory |
-//! | [`ftl`] | [`ftl::Ftl`]: what a scheme is; one file a scheme; the registry |
-//! | [`parts`] | what several schemes share, each once |
-//! | [`options`] | option schemas: names, units, defaults, help |
+//! | [`ftl`] | [`ftl::Ftl`]: what a scheme is |
+//! | [`striped`] | a scheme for one die on many dies |
+//! | [`options`], [`refusal`] | option schemas: names, units, defaults, help; why something is not taken |
 //! | [`report`] | counters, merges, memory tables |
-//! | [`suite`] | what every scheme must pass, a user's too |
+//! | [`ledger`] | the state every flash keeps alike: program rules, erase counts, counters |
+//! | [`wear`] | rules of wear levelling |
+//! | [`catalog`] | schemes chosen by name |
 //!
-//! [`corner`] is the only place with `unsafe`. The crate does no I/O and knows no clock: a scheme decides *what* happens, a flash says *when*.
+//! The crate does no I/O and knows no clock and no scheme: a scheme decides *what* happens, a flash says *when*.
 
 pub mod address;
-pub mod corner;
-pub mod cut;
+pub mod catalog;
 pub mod flash;
 pub mod ftl;
 pub mod geometry;
 pub mod ledger;
 pub mod options;
-pub mod parts;
-pub mod ram;
-#[cfg(test)]
-mod recorder;
+pub mod refusal;
 pub mod report;
 pub mod rng;
 pub mod striped;
-pub mod suite;
-pub mod torture;
+pub mod wear;
 
 pub use address::{Lpn, Pbn, Ppn};
+pub use catalog::Catalog;
 pub use flash::{Cause, Flash, Oob, Role, Slot};
-pub use ftl::{Ftl, NoRecovery, Refusal, Run, Start};
+pub use ftl::{Ftl, NoRecovery, Run, Start};
 pub use geometry::{Geometry, ProgramOrder, Space};
+pub use refusal::Refusal;
 pub use striped::Striped;

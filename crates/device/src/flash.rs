@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use floatgate_core::flash::{Cause, Flash, Oob, OobRead, Role, Slot};
+use floatgate_core::flash::{Cause, Flash, Oob, OobRead, Role, Slot, start_content};
 use floatgate_core::ledger::Ledger;
-use floatgate_core::ram::RamFlash;
 use floatgate_core::{Geometry, Lpn, Pbn, Ppn};
 
 use crate::nand::{Nand, NandError, SCHEME_BYTES, Spare};
@@ -116,7 +115,7 @@ impl<N: Nand> NandFlash<N> {
             };
             let bytes = page
                 .bytes
-                .unwrap_or_else(|| RamFlash::initial_page(page.oob.lpn, self.nand.page_bytes()));
+                .unwrap_or_else(|| start_content(page.oob.lpn, self.nand.page_bytes()));
             self.nand.program(to, &spare, &bytes)?;
         }
         Ok(())

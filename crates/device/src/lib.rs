@@ -9,6 +9,7 @@
 //! | [`spares`] | [`Spares`]: bad blocks, wear levelling, paired pages |
 //! | [`flash`] | [`NandFlash`]: the flash of a scheme on any of them |
 //! | [`block`] | [`BlockDevice`]: sectors made of one scheme on one flash |
+//! | [`stored`] | [`Stored`]: all of this for a scheme chosen by name |
 
 pub mod block;
 pub mod error;
@@ -18,6 +19,7 @@ pub mod image;
 pub mod nand;
 pub mod ram;
 pub mod spares;
+pub mod stored;
 
 pub use block::BlockDevice;
 pub use error::DeviceError;
@@ -27,6 +29,7 @@ pub use image::ImageNand;
 pub use nand::{Nand, NandError};
 pub use ram::RamNand;
 pub use spares::{Spares, SparesOptions};
+pub use stored::Stored;
 
 /// A scheme's flash in a file, without spare blocks.
 pub type ImageFlash = NandFlash<ImageNand>;

@@ -10,9 +10,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use common::cutting::{Change, Recorder, cut};
 use common::{Host, PAGE_BYTES, SECTOR_BYTES, chip, options_of, scan};
-use floatgate_core::ftl::{Ftl, Means, Visitor, all, visit};
-use floatgate_core::parts::wear::WearLeveling;
+use floatgate_core::ftl::{Ftl, Means};
 use floatgate_core::rng::SplitMix64;
+use floatgate_core::wear::WearLeveling;
 use floatgate_device::faulty::{CutKind, FaultPlan};
 use floatgate_device::spares::pairs::PairGuard;
 use floatgate_device::{BlockDevice, DeviceError, NandFlash, RamNand, Spares, SparesOptions};
@@ -95,10 +95,13 @@ impl Expect {
     }
 }
 
-impl Visitor for &Case {
-    type Output = Tally;
+floatgate_core::life! {
+    /// The cuts, for every scheme.
+    struct Cuts = fn Case::play_on(&Case) -> Tally;
+}
 
-    fn visit<S: Ftl>(self) -> Tally {
+impl Case {
+    fn play_on<S: Ftl>(&self) -> Tally {
         let shape = chip(1, 20, 6, 8, &self.spares);
         let recorder = Recorder::new(RamNand::new(&shape, PAGE_BYTES), self.plan.clone());
         let spares = Spares::format(recorder, self.spares).unwrap();
@@ -279,8 +282,8 @@ impl Case {
 /// All schemes, one after the other.
 fn cut_all(case: &Case) -> Tally {
     let mut sum = Tally::default();
-    for scheme in all() {
-        let tally = visit(scheme.key, case).unwrap();
+    for scheme in &floatgate_schemes::catalog::<Cuts>() {
+        let tally = scheme.life.0(case);
         sum.tried += tally.tried;
         sum.refused += tally.refused;
         sum.restored += tally.restored;

@@ -1,9 +1,12 @@
 //! Images from strangers: every kind of damage has its name, and nothing makes the program panic or read
 //! wrong bytes.
 
+mod common;
+
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use common::{check, create};
 use floatgate_core::flash::Oob;
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::{Geometry, Lpn, Pbn, Ppn, ProgramOrder, Role};
@@ -11,7 +14,7 @@ use floatgate_device::image::format::{
     BlockRecord, HEADER_BYTES, Header, Layout, PAGE_HEADER_BYTES, PageHeader, record_at,
 };
 use floatgate_device::image::{
-    DumpSelection, Durability, ImageError, ImageSpec, Severity, check, create, dump, info,
+    DumpSelection, Durability, ImageError, ImageSpec, Severity, dump, info,
 };
 use floatgate_device::nand::{BlockState, Nand, Place, PlaceKind, Spare};
 use floatgate_device::{ImageNand, NandError, Spares, SparesOptions};

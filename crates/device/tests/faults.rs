@@ -4,9 +4,9 @@
 mod common;
 
 use common::{Host, PAGE_BYTES, SECTOR_BYTES, chip, options_of, scan};
-use floatgate_core::ftl::{Ftl, Visitor, all, visit};
-use floatgate_core::parts::wear::WearLeveling;
+use floatgate_core::Ftl;
 use floatgate_core::rng::SplitMix64;
+use floatgate_core::wear::WearLeveling;
 use floatgate_core::{Pbn, Ppn};
 use floatgate_device::faulty::FaultPlan;
 use floatgate_device::spares::pairs::PairGuard;
@@ -27,10 +27,13 @@ struct Outcome {
     read_only: bool,
 }
 
-impl Visitor for UntilReadOnly {
-    type Output = Outcome;
+floatgate_core::life! {
+    /// The run, for every scheme.
+    struct WearsOut = fn UntilReadOnly::play_on(UntilReadOnly) -> Outcome;
+}
 
-    fn visit<S: Ftl>(self) -> Outcome {
+impl UntilReadOnly {
+    fn play_on<S: Ftl>(self) -> Outcome {
         let shape = chip(2, 30, 8, 12, &self.spares);
         let faulty = Faulty::new(RamNand::new(&shape, PAGE_BYTES), self.plan).unwrap();
         let spares = Spares::format(faulty, self.spares).unwrap();
@@ -91,7 +94,7 @@ impl Visitor for UntilReadOnly {
 
 fn run_all(plan: &FaultPlan, spares: SparesOptions, requests: u32) -> Vec<Outcome> {
     let mut outcomes = Vec::new();
-    for scheme in all() {
+    for scheme in &floatgate_schemes::catalog::<WearsOut>() {
         for seed in 1..=3 {
             let plan = FaultPlan {
                 seed,
@@ -103,7 +106,7 @@ fn run_all(plan: &FaultPlan, spares: SparesOptions, requests: u32) -> Vec<Outcom
                 plan,
                 requests,
             };
-            outcomes.push(visit(scheme.key, case).unwrap());
+            outcomes.push(scheme.life.0(case));
         }
     }
     outcomes
@@ -208,11 +211,14 @@ fn blocks_bad_from_the_factory_are_never_used() {
 
 struct LosingPages(u64);
 
-impl Visitor for LosingPages {
-    type Output = (u64, u64);
+floatgate_core::life! {
+    /// The run, for every scheme.
+    struct Loses = fn LosingPages::play_on(LosingPages) -> (u64, u64);
+}
 
+impl LosingPages {
     /// Pages that cannot be read are errors until they are written again; no other page suffers.
-    fn visit<S: Ftl>(self) -> (u64, u64) {
+    fn play_on<S: Ftl>(self) -> (u64, u64) {
         let spares = SparesOptions::default();
         let shape = chip(1, 30, 8, 12, &spares);
         let lost: Vec<Ppn> = (0..shape.pages())
@@ -259,10 +265,10 @@ impl Visitor for LosingPages {
 
 #[test]
 fn a_lost_page_is_an_error_and_never_other_bytes() {
-    for scheme in all() {
+    for scheme in &floatgate_schemes::catalog::<Loses>() {
         for seed in 1..=4 {
-            let (good, errors) = visit(scheme.key, LosingPages(seed)).unwrap();
-            println!("{}: {good} pages read, {errors} errors", scheme.key);
+            let (good, errors) = scheme.life.0(LosingPages(seed));
+            println!("{}: {good} pages read, {errors} errors", scheme.info.key);
             assert!(errors > 0 || good > 0);
         }
     }

@@ -2,13 +2,13 @@
 
 mod common;
 
-use common::{Host, PAGE_BYTES, chip, options_of, options_text, recovers};
+use common::{Host, PAGE_BYTES, check, chip, options_of, options_text, recovers};
+use floatgate_core::Ftl;
 use floatgate_core::Pbn;
-use floatgate_core::ftl::{Ftl, Visitor, all, visit};
-use floatgate_core::parts::wear::WearLeveling;
 use floatgate_core::rng::SplitMix64;
+use floatgate_core::wear::WearLeveling;
 use floatgate_device::image::format::Header;
-use floatgate_device::image::{Durability, ImageSpec, check, info, open_with};
+use floatgate_device::image::{Durability, ImageSpec, info, open};
 use floatgate_device::spares::pairs::PairGuard;
 use floatgate_device::{BlockDevice, ImageNand, NandFlash, Spares, SparesOptions};
 
@@ -41,10 +41,13 @@ struct OnImage {
     spares: SparesOptions,
 }
 
-impl Visitor for OnImage {
-    type Output = ();
+floatgate_core::life! {
+    /// The run, for every scheme.
+    struct Plays = fn OnImage::play_on(OnImage);
+}
 
-    fn visit<S: Ftl>(self) {
+impl OnImage {
+    fn play_on<S: Ftl>(self) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("flash.img");
         let header = header::<S>(2, 30, 8, 12, self.spares);
@@ -95,7 +98,7 @@ fn reopened<S: Ftl>(
     }
     assert_eq!(info(path).unwrap().clean, clean);
     let device = match kept {
-        None => open_with::<S>(path, Durability::Process),
+        None => open::<S>(path, Durability::Process),
         Some(ftl) => {
             let nand = ImageNand::open(path, Durability::Process).unwrap();
             let flash = NandFlash::new(Spares::mount(nand, options).unwrap());
@@ -124,9 +127,9 @@ fn every_scheme_keeps_every_byte_in_a_file() {
             ..SparesOptions::default()
         },
     ];
-    for scheme in all() {
+    for scheme in &floatgate_schemes::catalog::<Plays>() {
         for (seed, spares) in (11..).zip(manners) {
-            visit(scheme.key, OnImage { seed, spares }).unwrap();
+            scheme.life.0(OnImage { seed, spares });
         }
     }
 }

@@ -4,10 +4,10 @@
 mod common;
 
 use common::{Host, PAGE_BYTES, chip, options_of};
+use floatgate_core::Ftl;
 use floatgate_core::Pbn;
-use floatgate_core::ftl::{Ftl, Visitor, visit};
-use floatgate_core::parts::wear::WearLeveling;
 use floatgate_core::rng::SplitMix64;
+use floatgate_core::wear::WearLeveling;
 use floatgate_device::nand::Nand;
 use floatgate_device::{BlockDevice, RamNand, Spares, SparesOptions};
 
@@ -26,10 +26,13 @@ struct Wear {
     programs: u64,
 }
 
-impl Visitor for Skewed {
-    type Output = Wear;
+floatgate_core::life! {
+    /// The workload, for every scheme.
+    struct Plays = fn Skewed::play_on(Skewed) -> Wear;
+}
 
-    fn visit<S: Ftl>(self) -> Wear {
+impl Skewed {
+    fn play_on<S: Ftl>(self) -> Wear {
         let spares = SparesOptions {
             wear_leveling: self.0,
             wear_gap: GAP,
@@ -76,7 +79,9 @@ impl Visitor for Skewed {
 #[test]
 fn static_levelling_keeps_the_spread_within_the_gap() {
     for key in ["page", "bast", "fast", "dftl", "block"] {
-        let of = |leveling| visit(key, Skewed(leveling)).unwrap();
+        let catalog = floatgate_schemes::catalog::<Plays>();
+        let play = catalog.find(key).unwrap().life.0;
+        let of = |leveling| play(Skewed(leveling));
         let (off, dynamic, fixed) = (
             of(WearLeveling::Off),
             of(WearLeveling::Dynamic),

@@ -1,10 +1,10 @@
 //! A small fixed simulation whose instructions `cargo xtask instructions` counts:
 //! `instructions page-1|page-4|fast WRITES`.
 
-use floatgate_core::ftl::{fast::Fast, page::Page};
 use floatgate_core::options::Value;
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::{Ftl, Start, Striped};
+use floatgate_schemes::{fast::Fast, page::Page};
 use floatgate_sim::clock::{Clock, Closed, Events};
 use floatgate_sim::config::{Arrivals, Device, Host, RunConfig};
 use floatgate_sim::part::part;

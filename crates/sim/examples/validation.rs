@@ -2,10 +2,10 @@
 //!
 //! `cargo run --release -p floatgate-sim --example validation`
 
-use floatgate_core::ftl::{bast::Bast, block::Block, fast::Fast, page::Page};
 use floatgate_core::options::Value;
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::{Ftl, Lpn, Start, Striped};
+use floatgate_schemes::{bast::Bast, block::Block, fast::Fast, page::Page};
 use floatgate_sim::analytic;
 use floatgate_sim::clock::{Closed, Mode};
 use floatgate_sim::config::{Device, Host, RunConfig};

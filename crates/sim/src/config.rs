@@ -1,7 +1,7 @@
 //! What a run is made of. Plain data: files and command lines are read elsewhere.
 
 use floatgate_core::options::Value;
-use floatgate_core::parts::wear::{WEAR_GAP, WearLeveling};
+use floatgate_core::wear::{WEAR_GAP, WearLeveling};
 use floatgate_core::{Geometry, ProgramOrder, Refusal, Start};
 use serde::Serialize;
 

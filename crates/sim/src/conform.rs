@@ -2,7 +2,7 @@
 //! of flash operations and their times.
 
 use floatgate_core::options::Value as OptionValue;
-use floatgate_core::parts::wear::{WEAR_GAP, WearLeveling};
+use floatgate_core::wear::{WEAR_GAP, WearLeveling};
 use floatgate_core::{Ftl, Lpn, ProgramOrder, Refusal, Start};
 use serde_json::Value;
 

@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
-use floatgate_core::ftl::{Maker, RecoveryCost, SchemeInfo, each};
-use floatgate_core::parts::wear::WearLeveling;
+use floatgate_core::catalog::Life;
+use floatgate_core::ftl::RecoveryCost;
+use floatgate_core::wear::WearLeveling;
 use floatgate_core::{Ftl, Refusal};
 use floatgate_trace::{Request, TraceError};
 use serde_json::Value;
@@ -134,12 +135,9 @@ struct Job<'a> {
     rows: Option<&'a mut TakeRows<'a>>,
 }
 
-/// A scheme ready to run: its description and the simulator compiled for it. A user's own scheme becomes one
-/// by [`Scheme::of`].
-#[derive(Clone, Debug)]
-pub struct Scheme {
-    /// Names, source, options.
-    pub info: SchemeInfo,
+/// A scheme in the simulator: the life of a scheme in which a page is nothing but a time.
+#[derive(Clone, Copy, Debug)]
+pub struct Simulated {
     run: fn(Job<'_>) -> Result<Value, RunError>,
     memory_bytes: fn(&RunConfig) -> Result<u64, Refusal>,
     recovery_costs: fn(&RunConfig) -> Result<Vec<RecoveryCost>, Refusal>,
@@ -147,11 +145,9 @@ pub struct Scheme {
     drive: fn(&RunConfig) -> Result<Box<dyn Driven>, Refusal>,
 }
 
-impl Scheme {
-    /// The entry of a scheme.
-    pub fn of<S: Ftl>() -> Self {
+impl Life for Simulated {
+    fn of<S: Ftl>() -> Self {
         Self {
-            info: SchemeInfo::of::<S>(),
             run: run_scheme::<S>,
             memory_bytes: memory_bytes_of::<S>,
             recovery_costs: recovery_costs_of::<S>,
@@ -159,7 +155,15 @@ impl Scheme {
             drive: drive_scheme::<S>,
         }
     }
+}
 
+impl AsRef<Self> for Simulated {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+impl Simulated {
     /// Runs a configuration over a trace and gives the record.
     ///
     /// # Errors
@@ -231,35 +235,6 @@ impl Scheme {
     pub fn drive(&self, config: &RunConfig) -> Result<Box<dyn Driven>, Refusal> {
         (self.drive)(config)
     }
-}
-
-/// All schemes of the registry.
-pub fn schemes() -> Vec<Scheme> {
-    struct Entries;
-    impl Maker for Entries {
-        type Output = Scheme;
-        fn make<S: Ftl>() -> Scheme {
-            Scheme::of::<S>()
-        }
-    }
-    each::<Entries>()
-}
-
-/// The scheme of that name.
-///
-/// # Errors
-/// A refusal that lists the names there are.
-pub fn find<'a>(schemes: &'a [Scheme], name: &str) -> Result<&'a Scheme, Refusal> {
-    schemes
-        .iter()
-        .find(|scheme| scheme.info.key == name)
-        .ok_or_else(|| {
-            let keys: Vec<&str> = schemes.iter().map(|s| s.info.key).collect();
-            Refusal::new(
-                "scheme",
-                format!("no scheme {name:?}; there are {}", keys.join(", ")),
-            )
-        })
 }
 
 /// Whether the clock in closed form does for a machine, which is checked.

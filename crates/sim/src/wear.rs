@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use floatgate_core::parts::wear::{WearLeveling, should_move};
+use floatgate_core::wear::{WearLeveling, should_move};
 use floatgate_core::{Geometry, Pbn};
 
 /// A physical block by its erases, among equals the one that waits longest first.

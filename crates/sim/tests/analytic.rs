@@ -3,8 +3,8 @@
 mod common;
 
 use common::{config, uniform};
-use floatgate_core::ftl::{bast::Bast, block::Block, fast::Fast, page::Page};
 use floatgate_core::{Ftl, Striped};
+use floatgate_schemes::{bast::Bast, block::Block, fast::Fast, page::Page};
 use floatgate_sim::analytic;
 
 /// `gc` programs, full merges, associated, partial, dead.

@@ -8,7 +8,7 @@ use floatgate_sim::clock::{FlashOp, OpKind};
 use floatgate_sim::config::RunConfig;
 use floatgate_sim::host::Kind;
 use floatgate_sim::requests::{RequestRow, RequestsFile};
-use floatgate_sim::run::{Decoded, find, schemes};
+use floatgate_sim::run::{Decoded, Simulated};
 use floatgate_trace::{Op, Request};
 use serde_json::Value;
 
@@ -23,8 +23,8 @@ fn r(arrival_ns: u64, op: Op, offset: u64, bytes: u64) -> Request {
 }
 
 fn record(scheme: &str, config: &RunConfig, requests: &[Request]) -> (Value, Vec<RequestRow>) {
-    let schemes = schemes();
-    let scheme = find(&schemes, scheme).expect("it is in the registry");
+    let catalog = floatgate_schemes::catalog::<Simulated>();
+    let scheme = catalog.find(scheme).expect("a scheme").life;
     let mut rows = Vec::new();
     let record = scheme
         .run_recording(

@@ -4,7 +4,7 @@ mod common;
 
 use common::config;
 use floatgate_core::Lpn;
-use floatgate_core::ftl::page::Page;
+use floatgate_schemes::page::Page;
 use floatgate_sim::clock::{Clock, Closed, Events};
 use floatgate_sim::config::{Arrivals, Host, RunConfig};
 use floatgate_sim::host::Kind;

@@ -3,10 +3,11 @@
 mod common;
 
 use common::config;
-use floatgate_core::ftl::{Ftl, SchemeInfo, Visitor, all, visit};
-use floatgate_core::parts::wear::WearLeveling;
+use floatgate_core::Ftl;
+use floatgate_core::catalog::SchemeInfo;
 use floatgate_core::report::{FlashCounters, SchemeCounters};
 use floatgate_core::rng::SplitMix64;
+use floatgate_core::wear::WearLeveling;
 use floatgate_core::{Lpn, ProgramOrder};
 use floatgate_sim::clock::{Clock, Closed, Events};
 use floatgate_sim::host::Kind;
@@ -49,10 +50,13 @@ impl Worn {
     }
 }
 
-impl Visitor for Skewed {
-    type Output = Worn;
+floatgate_core::life! {
+    /// The workload, for every scheme.
+    struct Plays = fn Skewed::play_on(Skewed) -> Worn;
+}
 
-    fn visit<S: Ftl>(self) -> Worn {
+impl Skewed {
+    fn play_on<S: Ftl>(self) -> Worn {
         if self.events {
             self.play::<S, Events>()
         } else {
@@ -110,7 +114,8 @@ fn worn(key: &str, leveling: WearLeveling, order: ProgramOrder, events: bool) ->
         order,
         events,
     };
-    visit(key, skewed).expect("it is registered")
+    let catalog = floatgate_schemes::catalog::<Plays>();
+    catalog.find(key).expect("a scheme").life.0(skewed)
 }
 
 /// The counters without the moves of static levelling.
@@ -127,8 +132,7 @@ fn every_scheme_wears_evenly_and_does_what_it_always_does() {
     println!(
         "| scheme | off: sd | spread | dynamic: sd | spread | static: sd | spread | swaps | pages moved |"
     );
-    for scheme in all() {
-        let key = scheme.key;
+    for key in floatgate_schemes::catalog::<Plays>().keys() {
         let of = |leveling| worn(key, leveling, ProgramOrder::Ascending, false);
         let off = of(WearLeveling::Off);
         let dynamic = of(WearLeveling::Dynamic);

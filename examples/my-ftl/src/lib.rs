@@ -19,9 +19,9 @@
 
 use floatgate_core::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start, sound};
 use floatgate_core::options::NoOptions;
-use floatgate_core::parts::scan::{Depth, Rules, Scan, move_tag};
 use floatgate_core::report::{Observation, SchemeCounters, Table, bits_for};
 use floatgate_core::{Cause, Flash, Geometry, Lpn, Oob, Pbn, Ppn, Role, Slot, Space};
+use floatgate_schemes::parts::scan::{Depth, Rules, Scan, move_tag};
 
 /// Blocks of a die beyond those that the logical pages fill: the head, one erased block, one to win space.
 const RESERVE: u32 = 3;

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use cpu_time::ThreadTime;
+use floatgate_catalog::Scheme;
 use floatgate_core::options::Value as OptionValue;
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::{Lpn, Start};
@@ -12,7 +13,7 @@ use floatgate_sim::config::{Device, Host, RunConfig};
 use floatgate_sim::driven::{Ask, Done, Driven};
 use floatgate_sim::host::Kind;
 use floatgate_sim::part::part;
-use floatgate_sim::run::{RunError, Scheme};
+use floatgate_sim::run::RunError;
 use serde_json::{Value, json};
 
 use super::schemes::find;
@@ -300,7 +301,7 @@ fn measure(scheme: &Scheme, bench: &Bench, bare: &mut BareLoop) -> Result<Speeds
         .config(scheme)
         .map_err(|problem| RunError::Law(problem.to_string()))?;
     let before = Held::now();
-    let mut device = scheme.drive(&config)?;
+    let mut device = scheme.life.simulated.drive(&config)?;
     let device = &mut *device;
     let pages = bench.logical_pages();
     let mut asks = Asks::new(Pattern::SequentialWrites, pages);
@@ -372,7 +373,7 @@ fn check_memory(bench: &Bench, chosen: &[&Scheme]) -> Outcome<()> {
     let mut most = 0;
     for scheme in chosen {
         let config = bench.config(scheme)?;
-        most = most.max(scheme.memory_bytes(&config).unwrap_or(0));
+        most = most.max(scheme.life.simulated.memory_bytes(&config).unwrap_or(0));
     }
     let bare = 4 * (bench.logical_pages() + bench.flash_pages());
     memory::check(most + bare, memory::available(), "the benchmark")

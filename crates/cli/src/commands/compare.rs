@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use cpu_time::ThreadTime;
+use floatgate_catalog::Scheme;
 use floatgate_sim::config::RunConfig;
-use floatgate_sim::run::{Decoded, Progress, Scheme};
+use floatgate_sim::run::{Decoded, Progress};
 use serde_json::Value;
 
 use super::parallel;
@@ -117,7 +118,7 @@ impl<'a> Job<'a> {
 fn check_memory(jobs: &[Job<'_>], workers: usize, trace: &traces::Decoded) -> Outcome<()> {
     let accepted = jobs.iter().filter(|job| job.refused.is_none());
     let mut needs: Vec<u64> = accepted
-        .filter_map(|job| job.scheme.memory_bytes(&job.config).ok())
+        .filter_map(|job| job.scheme.life.simulated.memory_bytes(&job.config).ok())
         .collect();
     needs.sort_unstable_by(|a, b| b.cmp(a));
     let runs: u64 = needs.iter().take(workers).sum();
@@ -178,6 +179,8 @@ fn time_of_first(job: &Job<'_>, trace: &traces::Decoded) -> u64 {
         // What is wrong is told by the run itself.
         let _ = guarded(|| {
             job.scheme
+                .life
+                .simulated
                 .run(&config, &mut Decoded::new(requests), &mut |_| {})
         });
     }
@@ -196,7 +199,7 @@ fn play_one(job: &Job<'_>, trace: &traces::Decoded, bar: &Bar) -> Result<Value, 
         }
     };
     guarded(|| {
-        job.scheme.run(
+        job.scheme.life.simulated.run(
             &job.config,
             &mut Decoded::new(&trace.requests),
             &mut progress,

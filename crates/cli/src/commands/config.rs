@@ -1,6 +1,6 @@
 //! `floatgate config`.
 
-use floatgate_sim::run::Scheme;
+use floatgate_catalog::Scheme;
 
 use crate::args::ConfigArgs;
 use crate::config::document;

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use floatgate_catalog::Scheme;
 use floatgate_sim::conform::{
     Difference, check_timing, config_of, differences, is_timing, parse_requests, timing_json,
 };
-use floatgate_sim::run::Scheme;
 use serde_json::{Value, json};
 
 use super::schemes::find;
@@ -142,7 +142,7 @@ fn play(file: &Path, vector: &Value, schemes: &[Scheme]) -> Outcome<Result<Value
     let text = file.with_extension("txt");
     let requests = parse_requests(&read(&text)?)
         .map_err(|error| Problem::new(format!("{}, {error}", text.display())))?;
-    let result = guarded(|| Ok(scheme.conform(&config, &requests)));
+    let result = guarded(|| Ok(scheme.life.simulated.conform(&config, &requests)));
     Ok(match result {
         Ok(counters) => counters,
         Err(Failure::Bug(text)) => Err(text),

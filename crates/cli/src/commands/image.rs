@@ -2,16 +2,16 @@
 
 use std::process::ExitCode;
 
+use floatgate_catalog::{Catalog, Scheme};
 use floatgate_core::options::OptionValue;
 use floatgate_core::options::Value as OptionGiven;
 use floatgate_device::image::{self, CheckReport, DumpSelection, ImageError, ImageInfo, ImageSpec};
 use floatgate_device::spares::pairs::PairGuard;
+use floatgate_device::stored::check_image;
 use floatgate_device::{DeviceError, SparesOptions};
-use floatgate_sim::run::Scheme;
 use serde_json::Value;
 
 use super::schemes::find;
-use crate::Formatter;
 use crate::args::{ImageArgs, ImageCheckArgs, ImageCreateArgs, ImageDumpArgs};
 use crate::config::Settings;
 use crate::config::resolve::{Plan, refused};
@@ -25,11 +25,7 @@ const DEFAULT_SCHEME: &str = "page";
 const DEFAULT_CAPACITY: u64 = 64 << 20;
 
 /// Makes an image.
-pub fn create(
-    args: &ImageCreateArgs,
-    schemes: &[Scheme],
-    formatters: &[(&'static str, Formatter)],
-) -> Outcome<()> {
+pub fn create(args: &ImageCreateArgs, schemes: &[Scheme]) -> Outcome<()> {
     let settings = Settings::load(args.config.as_deref(), &args.set, schemes)?;
     let named = args
         .scheme
@@ -38,11 +34,7 @@ pub fn create(
     let scheme = find(schemes, named.unwrap_or(DEFAULT_SCHEME))?;
     settings.check_options(&[scheme])?;
     let spec = spec_of(args, &settings, scheme)?;
-    let own = formatters.iter().find(|(key, _)| *key == scheme.info.key);
-    let made = match own {
-        Some((_, format)) => format(&args.file, &spec),
-        None => image::create(&args.file, &spec),
-    };
+    let made = scheme.life.stored.create(&args.file, &spec);
     let made = made.map_err(|error| not_made(&settings, scheme, error))?;
     show_info(&made, args.json)
 }
@@ -112,8 +104,8 @@ fn show_info(info: &ImageInfo, as_json: bool) -> Outcome<()> {
 }
 
 /// Checks an image; the exit code says whether there is an error.
-pub fn check(args: &ImageCheckArgs) -> Outcome<ExitCode> {
-    let report: CheckReport = image::check(&args.file).map_err(unusable)?;
+pub fn check(args: &ImageCheckArgs, catalog: &Catalog) -> Outcome<ExitCode> {
+    let report: CheckReport = check_image(&args.file, catalog).map_err(unusable)?;
     if args.json {
         output::print_json(&json_of(&report)?)?;
     } else {

@@ -13,6 +13,7 @@ pub mod recovery;
 pub mod run;
 pub mod schemes;
 mod study;
+pub mod torture;
 pub mod trace_convert;
 pub mod trace_generate;
 pub mod trace_info;

@@ -1,12 +1,12 @@
 //! `floatgate recovery`.
 
+use floatgate_catalog::Scheme;
 use floatgate_core::Start;
 use floatgate_core::ftl::RecoveryCost;
 use floatgate_core::options::Value as Word;
 use floatgate_sim::config::{Device, Host, RunConfig};
 use floatgate_sim::part::{PARTS, part};
 use floatgate_sim::recovery::time_ns;
-use floatgate_sim::run::Scheme;
 use serde_json::{Value, json};
 
 use super::schemes::find;
@@ -152,6 +152,8 @@ fn rows_of<'a>(
         options,
     };
     let costs = scheme
+        .life
+        .simulated
         .recovery_costs(&config)
         .map_err(|refusal| Problem::new(format!("{}: {refusal}", scheme.info.key)))?;
     let machine = device.machine();

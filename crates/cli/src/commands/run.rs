@@ -1,7 +1,8 @@
 //! `floatgate run`: one scheme on one trace, read as it is played.
 
+use floatgate_catalog::Scheme;
 use floatgate_sim::requests::RequestsFile;
-use floatgate_sim::run::{Progress, Scheme};
+use floatgate_sim::run::Progress;
 use floatgate_sim::streamed::Streamed;
 
 use super::schemes::find;
@@ -42,9 +43,13 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
     output::tell(&format!("Trace:  {}", about.describe()));
     output::tell(&format!("Device: {}", study.plan.describe()));
     let config = study.plan.run_of(scheme, &study.settings);
-    let need = scheme.memory_bytes(&config).map_err(|refusal| {
-        study.problem(scheme, crate::config::sizing::Failure::Refused(refusal))
-    })?;
+    let need = scheme
+        .life
+        .simulated
+        .memory_bytes(&config)
+        .map_err(|refusal| {
+            study.problem(scheme, crate::config::sizing::Failure::Refused(refusal))
+        })?;
     output::tell(&format!("Memory: about {}", bytes(need as f64)));
     memory::check(need, memory::available(), "the run")?;
     try_out(scheme, &config).map_err(|failure| study.problem(scheme, failure))?;
@@ -61,10 +66,16 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
     let record = guarded(|| {
         let mut source = Streamed::new(move || choice.open())?;
         match &mut rows {
-            None => scheme.run(&config, &mut source, &mut progress),
-            Some(file) => scheme.run_recording(&config, &mut source, &mut progress, &mut |rows| {
-                file.write(rows)
-            }),
+            None => scheme
+                .life
+                .simulated
+                .run(&config, &mut source, &mut progress),
+            Some(file) => scheme.life.simulated.run_recording(
+                &config,
+                &mut source,
+                &mut progress,
+                &mut |rows| file.write(rows),
+            ),
         }
     });
     bar.done();

@@ -1,6 +1,6 @@
 //! `floatgate schemes`.
 
-use floatgate_sim::run::Scheme;
+use floatgate_catalog::Scheme;
 use serde_json::{Value, json};
 
 use crate::args::SchemesArgs;

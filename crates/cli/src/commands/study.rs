@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use floatgate_catalog::Scheme;
 use floatgate_core::options::OptionValue;
 use floatgate_sim::config::RunConfig;
-use floatgate_sim::run::Scheme;
 use floatgate_trace::Request;
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! The configuration explained by itself: a file to start from, and a JSON schema for editors.
 
-use floatgate_sim::run::Scheme;
+use floatgate_catalog::Scheme;
 use serde_json::{Map, Value, json};
 
 use super::keys::{KEYS, Key, Kind, SECTIONS};
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn every_key_takes_its_default_or_example() {
-        let schemes = floatgate_sim::run::schemes();
+        let schemes = floatgate_catalog::catalog();
         for key in KEYS {
             let text = format!(
                 "[{}]\n{} = {}\n",

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use floatgate_sim::run::Scheme;
+use floatgate_catalog::Scheme;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 

@@ -11,8 +11,8 @@ pub mod sizing;
 
 use std::collections::BTreeMap;
 
+use floatgate_catalog::Scheme;
 use floatgate_core::options::Value as OptionValue;
-use floatgate_sim::run::Scheme;
 
 use crate::errors::{Outcome, Place, Problem};
 

@@ -1,14 +1,14 @@
 //! From settings to what the simulator takes.
 
+use floatgate_catalog::Scheme;
 use floatgate_core::options::Value;
-use floatgate_core::parts::wear::{WEAR_GAP, WearLeveling};
+use floatgate_core::wear::{WEAR_GAP, WearLeveling};
 use floatgate_core::{ProgramOrder, Refusal, Start};
 use floatgate_sim::clock::Mode;
 use floatgate_sim::config::{
     Arrivals, Beyond, Device, EnergyBasis, Host, PartialWrite, Recipe, RunConfig,
 };
 use floatgate_sim::part::{PARTS, Part, part};
-use floatgate_sim::run::Scheme;
 
 use super::Settings;
 use super::load::suggest;

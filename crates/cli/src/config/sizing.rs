@@ -4,9 +4,10 @@
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use floatgate_catalog::Scheme;
 use floatgate_core::Refusal;
 use floatgate_sim::config::{Beyond, Host, RunConfig};
-use floatgate_sim::run::{RunError, Scheme};
+use floatgate_sim::run::RunError;
 use floatgate_trace::{Op, Request};
 
 use super::Settings;
@@ -103,7 +104,13 @@ pub fn size(
         let all = tried(plan, schemes, named);
         let need = all
             .iter()
-            .filter_map(|scheme| scheme.memory_bytes(&plan.run_of(scheme, settings)).ok())
+            .filter_map(|scheme| {
+                scheme
+                    .life
+                    .simulated
+                    .memory_bytes(&plan.run_of(scheme, settings))
+                    .ok()
+            })
             .max();
         memory::check(need.unwrap_or(0), memory::available(), "the device")?;
         grow(plan, settings, &all, data, least);
@@ -140,9 +147,13 @@ pub fn estimate(
         let share = (data as f64 * plan.spare_percent / 100.0).ceil() as u64;
         plan.device.blocks = clip(data + share.max(1));
     }
-    let needs = schemes
-        .iter()
-        .filter_map(|scheme| scheme.memory_bytes(&plan.run_of(scheme, settings)).ok());
+    let needs = schemes.iter().filter_map(|scheme| {
+        scheme
+            .life
+            .simulated
+            .memory_bytes(&plan.run_of(scheme, settings))
+            .ok()
+    });
     Ok(needs.max().unwrap_or(0))
 }
 
@@ -282,8 +293,8 @@ pub fn guarded<T>(body: impl FnOnce() -> Result<T, RunError>) -> Result<T, Failu
 /// The refusal.
 pub fn try_out(scheme: &Scheme, config: &RunConfig) -> Result<(), Failure> {
     guarded(|| {
-        scheme.memory_bytes(config)?;
-        scheme.drive(config)?;
+        scheme.life.simulated.memory_bytes(config)?;
+        scheme.life.simulated.drive(config)?;
         Ok(())
     })
 }

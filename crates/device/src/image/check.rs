@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use floatgate_core::ftl::{Ftl, Visitor, visit};
 use floatgate_core::{ProgramOrder, Refusal, Role};
 use serde::Serialize;
 
@@ -10,7 +9,6 @@ use super::claims::Claims;
 use super::format::{PageFault, PageHeader};
 use super::reader::{BlockSeen, Reader, Slot};
 use super::{ImageError, io};
-use crate::block::options_from_text;
 use crate::nand::{BlockState, PlaceKind};
 
 /// How bad a finding is.
@@ -37,6 +35,9 @@ pub struct Finding {
     /// What was found.
     pub text: String,
 }
+
+/// Whether a scheme, by its name, takes options as an image keeps them; `None` where there is no such scheme.
+pub type TakesOptions<'a> = dyn Fn(&str, &str) -> Option<Result<(), Refusal>> + 'a;
 
 /// What a check found.
 #[derive(Clone, Debug, Serialize)]
@@ -116,7 +117,7 @@ fn plural(number: usize, word: &str) -> String {
 ///
 /// # Errors
 /// If the file cannot be read, or is in use.
-pub fn check(path: &Path) -> Result<CheckReport, ImageError> {
+pub fn check(path: &Path, takes_options: &TakesOptions<'_>) -> Result<CheckReport, ImageError> {
     let mut report = CheckReport {
         path: path.to_path_buf(),
         pages_good: 0,
@@ -141,7 +142,7 @@ pub fn check(path: &Path) -> Result<CheckReport, ImageError> {
         // What is there says little once pages are missing.
         return Ok(report);
     }
-    check_scheme(&reader, &mut report);
+    check_scheme(&reader, takes_options, &mut report);
     let Ok(seen_by_scheme) =
         crate::spares::virtual_geometry(&reader.header.geometry, &reader.header.spares)
     else {
@@ -214,9 +215,9 @@ fn check_header(reader: &Reader, report: &mut CheckReport) {
 }
 
 /// What the header says of the scheme.
-fn check_scheme(reader: &Reader, report: &mut CheckReport) {
+fn check_scheme(reader: &Reader, takes_options: &TakesOptions<'_>, report: &mut CheckReport) {
     let header = &reader.header;
-    match visit(&header.scheme, TakesOptions(&header.options)) {
+    match takes_options(&header.scheme, &header.options) {
         Some(Ok(())) => {}
         Some(Err(refusal)) => {
             let text = format!("{} does not take its options: {refusal}", header.scheme);
@@ -226,16 +227,6 @@ fn check_scheme(reader: &Reader, report: &mut CheckReport) {
             let text = format!("no scheme {:?} in this program", header.scheme);
             report.add(Severity::Note, "scheme", (None, None), text);
         }
-    }
-}
-
-struct TakesOptions<'a>(&'a str);
-
-impl Visitor for TakesOptions<'_> {
-    type Output = Result<(), Refusal>;
-
-    fn visit<S: Ftl>(self) -> Self::Output {
-        options_from_text::<S>(self.0).map(drop)
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use floatgate_core::ftl::{Ftl, Visitor, all, visit};
+use floatgate_core::Ftl;
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::{Geometry, ProgramOrder, Refusal};
 
@@ -124,37 +124,11 @@ fn fill(file: &File, header: &Header) -> std::io::Result<()> {
     file.sync_all()
 }
 
-/// Makes an image with a fresh device of the scheme in it.
+/// Makes an image with a fresh device of the scheme in it. Nothing stands under that name until the image is whole.
 ///
 /// # Errors
 /// A refusal if scheme, options and shape do not go together; then no file is left behind.
-pub fn create(path: &Path, spec: &ImageSpec) -> Result<ImageInfo, DeviceError> {
-    let formatter = Formatter { path, spec };
-    visit(&spec.scheme, formatter).unwrap_or_else(|| {
-        let keys: Vec<&str> = all().iter().map(|scheme| scheme.key).collect();
-        let text = format!("no scheme {:?}; there are {}", spec.scheme, keys.join(", "));
-        Err(Refusal::new("scheme", text).into())
-    })
-}
-
-struct Formatter<'a> {
-    path: &'a Path,
-    spec: &'a ImageSpec,
-}
-
-impl Visitor for Formatter<'_> {
-    type Output = Result<ImageInfo, DeviceError>;
-
-    fn visit<S: Ftl>(self) -> Self::Output {
-        create_with::<S>(self.path, self.spec)
-    }
-}
-
-/// The same for a scheme that need not be registered. Nothing stands under that name until the image is whole.
-///
-/// # Errors
-/// As [`create`].
-pub fn create_with<S: Ftl>(path: &Path, spec: &ImageSpec) -> Result<ImageInfo, DeviceError> {
+pub fn create<S: Ftl>(path: &Path, spec: &ImageSpec) -> Result<ImageInfo, DeviceError> {
     let header = spec.header()?;
     let options = options_from_text::<S>(&spec.options)?;
     if path.symlink_metadata().is_ok() {

@@ -3,7 +3,7 @@
 
 use floatgate_core::flash::Oob;
 use floatgate_core::options::OptionValue;
-use floatgate_core::parts::wear::WearLeveling;
+use floatgate_core::wear::WearLeveling;
 use floatgate_core::{Geometry, Lpn, ProgramOrder, Refusal, Role};
 
 use super::ImageError;

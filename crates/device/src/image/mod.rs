@@ -27,10 +27,10 @@ use floatgate_core::{Geometry, Pbn, Ppn};
 use crate::nand::{BlockState, Damage, Nand, NandError, Spare};
 use crate::ram::check_program_rule;
 pub use check::{CheckReport, Finding, Severity, check};
-pub use create::{ImageSpec, create, create_with};
+pub use create::{ImageSpec, create};
 pub use describe::{Dump, DumpSelection, ImageInfo, PageRow, dump, info};
 use format::{BlockRecord, HEADER_BYTES, Header, Layout, PAGE_HEADER_BYTES, PageHeader, record_at};
-pub use open::open_with;
+pub use open::open;
 use reader::{Reader, Slot};
 
 /// Why an image was not made or opened.

@@ -15,7 +15,7 @@ use crate::spares::Spares;
 ///
 /// # Errors
 /// If it is no image, in use, of another scheme, or what is in it cannot come from one.
-pub fn open_with<S: Ftl>(
+pub fn open<S: Ftl>(
     path: &Path,
     durability: Durability,
 ) -> Result<BlockDevice<S, Spares<ImageNand>>, DeviceError> {

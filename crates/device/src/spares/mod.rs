@@ -22,7 +22,7 @@
 //!
 //! **Wear levelling.** With `dynamic` an erased virtual block gives its block back, and its first program
 //! takes the free block with the fewest erases. `static` moves the content of a block that lags behind
-//! ([`floatgate_core::parts::wear`]). Either works for every scheme without its knowledge.
+//! ([`floatgate_core::wear`]). Either works for every scheme without its knowledge.
 //!
 //! **Paired pages.** See [`pairs`].
 
@@ -33,7 +33,7 @@ mod wear;
 
 use std::collections::VecDeque;
 
-use floatgate_core::parts::wear::{WEAR_GAP, WearLeveling, oldest, youngest};
+use floatgate_core::wear::{WEAR_GAP, WearLeveling, oldest, youngest};
 use floatgate_core::{Geometry, Pbn, Ppn};
 
 use crate::nand::{BlockState, Nand, NandError, Place, PlaceKind, Spare};

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use floatgate_core::parts::wear::WearLeveling;
+use floatgate_core::wear::WearLeveling;
 use floatgate_core::{Geometry, Pbn, ProgramOrder, Refusal};
 
 use super::pairs::{PairGuard, Risk};

@@ -1,7 +1,7 @@
 //! Static wear levelling: content that rests moves to blocks that are worn.
 
 use floatgate_core::Pbn;
-use floatgate_core::parts::wear::should_move;
+use floatgate_core::wear::should_move;
 
 use super::{Pick, Spares};
 use crate::nand::{Nand, NandError};

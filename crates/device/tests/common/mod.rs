@@ -3,13 +3,17 @@
 
 pub mod cutting;
 
+use std::path::Path;
+
 use floatgate_core::ftl::{Ftl, Means};
 use floatgate_core::options::Options;
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::{Cause, Flash, Geometry, Ppn, ProgramOrder, Role};
+use floatgate_device::image::{CheckReport, ImageError, ImageInfo, ImageSpec};
 use floatgate_device::nand::Nand;
 use floatgate_device::spares::SparesOptions;
-use floatgate_device::{BlockDevice, DeviceError, NandFlash};
+use floatgate_device::stored::{check_image, create_image};
+use floatgate_device::{BlockDevice, DeviceError, NandFlash, Stored};
 
 pub const PAGE_BYTES: usize = 32;
 pub const SECTOR_BYTES: usize = 16;
@@ -210,4 +214,14 @@ pub fn scan<N: Nand>(flash: &mut NandFlash<N>, pages: usize) -> Vec<Option<Vec<u
         }));
     }
     contents
+}
+
+/// Makes an image of any of our schemes.
+pub fn create(path: &Path, spec: &ImageSpec) -> Result<ImageInfo, DeviceError> {
+    create_image(path, spec, &floatgate_schemes::catalog::<Stored>())
+}
+
+/// Checks an image of any of our schemes.
+pub fn check(path: &Path) -> Result<CheckReport, ImageError> {
+    check_image(path, &floatgate_schemes::catalog::<Stored>())
 }

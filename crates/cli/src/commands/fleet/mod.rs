@@ -5,7 +5,7 @@ mod play;
 mod rows;
 mod summary;
 
-use floatgate_sim::run::Scheme;
+use floatgate_catalog::Scheme;
 
 use super::schemes::find;
 use super::study::Study;

@@ -2,7 +2,8 @@
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use floatgate_sim::run::{Progress, Scheme, Source};
+use floatgate_catalog::Scheme;
+use floatgate_sim::run::{Progress, Source};
 use floatgate_trace::split::VolumeReader;
 use floatgate_trace::{Request, TraceError};
 use serde_json::Value;
@@ -167,7 +168,11 @@ impl<'a> Fleet<'a> {
     ) -> Result<Vec<u64>, Failure> {
         let mut source = self.source(entry)?;
         let config = device.plan.run_of(scheme, &self.study.settings);
-        let need = scheme.memory_bytes(&config).map_err(Failure::Refused)?;
+        let need = scheme
+            .life
+            .simulated
+            .memory_bytes(&config)
+            .map_err(Failure::Refused)?;
         let _lease = self.memory.take(need)?;
         bar.message(format!("{} {}", entry.name, scheme.info.key));
         let mut progress = |step| {
@@ -175,7 +180,12 @@ impl<'a> Fleet<'a> {
                 bar.add(n);
             }
         };
-        let record: Value = guarded(|| scheme.run(&config, &mut source, &mut progress))?;
+        let record: Value = guarded(|| {
+            scheme
+                .life
+                .simulated
+                .run(&config, &mut source, &mut progress)
+        })?;
         Ok(cells(&record, &device.plan, device.span_s))
     }
 }

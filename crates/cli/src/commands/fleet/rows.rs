@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use floatgate_sim::run::Scheme;
+use floatgate_catalog::Scheme;
 use floatgate_trace::columns::{Column, Kind, NONE, TableSummary, TableWriter};
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! A fleet in a few numbers: how write amplification and response times spread over the volumes.
 
-use floatgate_sim::run::Scheme;
+use floatgate_catalog::Scheme;
 use serde_json::{Value, json};
 
 use super::input::Input;

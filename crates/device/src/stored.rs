@@ -1,0 +1,77 @@
+//! What the device can do with a scheme that was chosen by name.
+
+use std::path::Path;
+
+use floatgate_core::catalog::Life;
+use floatgate_core::{Catalog, Ftl, Refusal};
+
+use crate::block::options_from_text;
+use crate::error::DeviceError;
+use crate::image::{self, CheckReport, ImageError, ImageInfo, ImageSpec};
+
+/// A scheme on a flash that holds bytes: the life of a scheme as a device.
+#[derive(Clone, Copy, Debug)]
+pub struct Stored {
+    create: fn(&Path, &ImageSpec) -> Result<ImageInfo, DeviceError>,
+    takes_options: fn(&str) -> Result<(), Refusal>,
+}
+
+impl Life for Stored {
+    fn of<S: Ftl>() -> Self {
+        Self {
+            create: image::create::<S>,
+            takes_options: |text| options_from_text::<S>(text).map(drop),
+        }
+    }
+}
+
+impl AsRef<Self> for Stored {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
+impl Stored {
+    /// Makes an image with a fresh device of the scheme in it. Nothing stands under that name until the image is whole.
+    ///
+    /// # Errors
+    /// A refusal if scheme, options and shape do not go together; then no file is left behind.
+    pub fn create(&self, path: &Path, spec: &ImageSpec) -> Result<ImageInfo, DeviceError> {
+        (self.create)(path, spec)
+    }
+
+    /// Whether the scheme takes options as an image keeps them.
+    ///
+    /// # Errors
+    /// The refusal of the first that it does not take.
+    pub fn takes_options(&self, text: &str) -> Result<(), Refusal> {
+        (self.takes_options)(text)
+    }
+}
+
+/// Checks an image; what it says of its scheme is held against the scheme of that name in the catalog.
+///
+/// # Errors
+/// If the file cannot be read, or is in use.
+pub fn check_image<L: AsRef<Stored>>(
+    path: &Path,
+    catalog: &Catalog<L>,
+) -> Result<CheckReport, ImageError> {
+    image::check(path, &|scheme, options| {
+        let scheme = catalog.find(scheme)?;
+        Some(scheme.life.as_ref().takes_options(options))
+    })
+}
+
+/// Makes an image with a fresh device of the scheme that the spec names.
+///
+/// # Errors
+/// As [`Stored::create`]; a refusal if the catalog has no such scheme.
+pub fn create_image<L: AsRef<Stored>>(
+    path: &Path,
+    spec: &ImageSpec,
+    catalog: &Catalog<L>,
+) -> Result<ImageInfo, DeviceError> {
+    let scheme = catalog.get(&spec.scheme)?;
+    scheme.life.as_ref().create(path, spec)
+}

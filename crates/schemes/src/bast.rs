@@ -1,0 +1,283 @@
+//! `bast`: every data block may have one log block of its own.
+//!
+//! **Paper.** Kim et al., "A Space-Efficient Flash Translation Layer for CompactFlash Systems", IEEE Trans.
+//! Consumer Electronics, 2002; described in LAST++ sections 2.2 and 3, LAST section 2.3, FASTer section II.
+//!
+//! **RAM state.** Block map; for each log block its logical block and the page map of its positions; the
+//! order of the log blocks for the victim choice.
+//!
+//! **Flash state.** Data blocks, at most `log_blocks` log blocks filled strictly in order, optionally map
+//! blocks. OOB: LPN, sequence number, role data or log.
+//!
+//! **How it writes, reads, reclaims.** A page goes to its own position of the data block if that is
+//! erased, else to the next position of the logical block's log block. A full log block, or the victim when
+//! the budget is used up, is merged: switch or partial if its pages lie in order, else a full merge of the one
+//! logical block. Merges are lazy. A read is one page read.
+//!
+//! **Recovery.** Full OOB scan, newest sequence number per page; of two blocks of one logical block the
+//! older is the data block, unless the younger is a rebuild. Found log blocks take no more pages. With map
+//! blocks only the log blocks are read, and what of their pages lies in data blocks too; the map is then written anew.
+//!
+//! **Deviations and why.** The papers leave the victim choice open: least recently written is the default,
+//! `fifo` is offered. The restart after a merge (the page may now fit the data block) is ours.
+
+use crate::parts::hybrid::{Hybrid, HybridPlan, Log, recovery_costs};
+use floatgate_core::address::Lpn;
+use floatgate_core::flash::{Flash, Role, Slot};
+use floatgate_core::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start, sound};
+use floatgate_core::geometry::{Geometry, Space};
+use floatgate_core::report::{SchemeCounters, Table};
+use floatgate_core::{choice, options};
+
+choice! {
+    /// Which log block is merged when a new one is needed.
+    pub enum Victim {
+        /// The one whose last program lies farthest back.
+        Lru = "lru",
+        /// The one taken earliest.
+        Fifo = "fifo",
+    }
+}
+
+options! {
+    /// Options of `bast`.
+    pub struct BastOptions {
+        /// Log blocks of the whole device, divided by the dies; at least 1 a die.
+        log_blocks: Option<u32> ["blocks, device"] = None, shown "required";
+        /// Which log block is merged when a new one is needed.
+        victim: Victim [""] = Victim::Lru;
+        /// Blocks of each die that keep the block map in flash; 0 turns it off, else at least 2.
+        map_blocks: u32 ["blocks, die"] = 0;
+        /// Entries in one map page.
+        map_entries_per_page: u32 ["entries"] = 512;
+    }
+}
+
+/// The list of log blocks in victim order.
+const LOGS: usize = 0;
+
+/// One instance of BAST.
+#[derive(Debug)]
+pub struct Bast {
+    h: Hybrid,
+    log_blocks: u32,
+    victim: Victim,
+}
+
+impl Bast {
+    fn plan(space: &Space, options: &BastOptions) -> Result<HybridPlan, Refusal> {
+        let log_blocks = crate::parts::budgets::log_budget(space, options.log_blocks, 1)?;
+        Ok(HybridPlan {
+            log_blocks,
+            log_slots: log_blocks,
+            reserve: 1,
+            map_blocks: options.map_blocks,
+            map_entries_per_page: options.map_entries_per_page,
+            lists: 1,
+        })
+    }
+
+    fn new(h: Hybrid, plan: &HybridPlan, options: &BastOptions) -> Self {
+        Self {
+            h,
+            log_blocks: plan.log_blocks,
+            victim: options.victim,
+        }
+    }
+
+    fn write_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        slot: Slot,
+        lpn: Lpn,
+    ) -> Result<(), F::Error> {
+        let (l, _) = self.h.split(lpn);
+        loop {
+            if self.h.write_to_data(flash, slot, lpn)? {
+                return Ok(());
+            }
+            let log = match self.h.owned(l) {
+                Some(log) if self.h.is_full(flash, log) => {
+                    self.merge(flash, log, l)?;
+                    continue;
+                }
+                Some(log) => log,
+                None if self.h.logs_in_use() == self.log_blocks => {
+                    let victim = Log(self
+                        .h
+                        .lists
+                        .first(LOGS)
+                        .expect("the budget is at least one block"));
+                    let of = self.h.owner(victim).expect("every log block has an owner");
+                    self.merge(flash, victim, of)?;
+                    continue;
+                }
+                None => {
+                    let log = self.h.take_log(flash, 0, Some(l))?;
+                    self.h.lists.push_back(LOGS, log.0);
+                    log
+                }
+            };
+            self.h.append(flash, slot, log, lpn, Role::Log)?;
+            if self.victim == Victim::Lru {
+                self.h.lists.move_to_back(LOGS, log.0);
+            }
+            return Ok(());
+        }
+    }
+
+    fn merge<F: Flash>(&mut self, flash: &mut F, log: Log, l: u32) -> Result<(), F::Error> {
+        if self.h.is_aligned(log, l) {
+            self.h.merge_aligned(flash, log, l)?;
+        } else {
+            self.h.merge_full(flash, log)?;
+        }
+        Ok(())
+    }
+}
+
+impl Ftl for Bast {
+    const KEY: &'static str = "bast";
+    const TITLE: &'static str = "BAST";
+    const SUMMARY: &'static str = "a log block for each data block that needs one";
+    const SOURCE: &'static str = "Kim et al., IEEE TCE 2002";
+    type Options = BastOptions;
+
+    fn ram_bytes(geometry: &Geometry, options: &BastOptions) -> u64 {
+        Hybrid::<()>::ram_bytes(geometry, options.log_blocks.unwrap_or(0))
+    }
+
+    fn tables(geometry: &Geometry, options: &BastOptions) -> Vec<Table> {
+        crate::parts::budgets::hybrid_tables(geometry, options.log_blocks.unwrap_or(0))
+    }
+
+    fn format<F: Flash>(
+        space: &Space,
+        options: &BastOptions,
+        start: Start,
+        flash: &mut F,
+    ) -> Result<Self, Refusal> {
+        let plan = Self::plan(space, options)?;
+        let h = Hybrid::format(space, &plan, start, (), flash)?;
+        Ok(Self::new(h, &plan, options))
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &BastOptions,
+        means: Means,
+        flash: &mut F,
+    ) -> Result<Self, NoRecovery<F::Error>> {
+        let plan = Self::plan(space, options)?;
+        let (mut h, mut logs) = Hybrid::recover(space, &plan, means, (), flash)?;
+        if options.victim == Victim::Lru {
+            logs.sort_unstable_by_key(|found| found.last);
+        }
+        for found in logs {
+            match h.adopt(found.log) {
+                Some(_) => h.lists.push_back(LOGS, found.log.0),
+                None => h.give_up(flash, found.log)?,
+            }
+        }
+        sound(Self::new(h, &plan, options), flash)
+    }
+
+    fn recovery_costs(geometry: &Geometry, options: &BastOptions) -> Vec<RecoveryCost> {
+        let plan = Self::plan(&Space::whole(geometry), options);
+        recovery_costs(geometry, plan)
+    }
+
+    fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        run.iter()
+            .try_for_each(|(lpn, slot)| self.write_page(flash, slot, lpn))
+    }
+
+    fn read<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        run.iter()
+            .try_for_each(|(lpn, slot)| self.h.read(flash, slot, lpn))
+    }
+
+    fn trim<F: Flash>(&mut self, _flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        run.iter().for_each(|(lpn, _)| self.h.trim(lpn));
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, lpn: Lpn) {
+        self.h.prefetch(lpn);
+    }
+
+    fn counters(&self) -> SchemeCounters {
+        SchemeCounters::of(&self.h.merges)
+    }
+
+    fn reset_counters(&mut self) {
+        self.h.merges = Default::default();
+    }
+
+    fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
+        self.h.audit(flash, self.log_blocks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use floatgate_core::report::bits_for;
+    use floatgate_core::striped::Striped;
+    use floatgate_core::{Geometry, ProgramOrder};
+    use floatgate_testkit::suite::{Bench, Case};
+
+    /// Host programs, gc programs, erases, switch, partial, full, dead after each step.
+    #[test]
+    fn worked_example() {
+        let case = Case::small(1, 7, 4, 4).with("log_blocks", 2);
+        let mut bench = Bench::<Striped<Bast>>::new(&case).unwrap();
+        for (step, expected) in [
+            ("W 0 4", [4, 0, 0, 0, 0, 0, 0]),
+            ("W 4 1", [5, 0, 0, 0, 0, 0, 0]),
+            ("W 8 1", [6, 0, 1, 1, 0, 0, 0]),
+            ("W 5 1", [7, 0, 1, 1, 0, 0, 0]),
+            ("W 12 1", [8, 3, 2, 1, 1, 0, 0]),
+            ("W 4 1", [9, 3, 2, 1, 1, 0, 0]),
+            ("W 4 1", [10, 3, 2, 1, 1, 0, 0]),
+            ("W 6 1", [11, 7, 4, 1, 1, 1, 0]),
+            ("W 13 1", [12, 7, 4, 1, 1, 1, 0]),
+            ("W 1 1", [13, 11, 6, 1, 1, 2, 0]),
+            ("T 13 1, T 12 1", [13, 11, 6, 1, 1, 2, 0]),
+            ("R 12 2", [13, 11, 6, 1, 1, 2, 0]),
+            ("W 6 1", [14, 11, 7, 1, 1, 2, 1]),
+            ("W 9 1", [15, 15, 9, 1, 1, 3, 1]),
+        ] {
+            let (c, m) = (bench.play(step).counters(), bench.scheme().merges);
+            let got = [
+                c.programs.host,
+                c.programs.gc,
+                c.erases.gc,
+                m.switch,
+                m.partial,
+                m.full,
+                m.dead,
+            ];
+            assert_eq!(got, expected, "{step}");
+        }
+        assert_eq!(bench.flash.unwritten_reads, 2);
+    }
+
+    /// LAST++ Table II: 1,216 KB of block map and 928 KB of log pages at 256 GB.
+    #[test]
+    fn memory_of_the_papers_device() {
+        let pages = 524_288 * 128;
+        let geometry = Geometry::new(1, 530_000, 128, pages, ProgramOrder::Ascending).unwrap();
+        let options = BastOptions {
+            log_blocks: Some(1024),
+            ..BastOptions::default()
+        };
+        let kib: Vec<u64> = Bast::tables(&geometry, &options)
+            .iter()
+            .map(|t| t.bits() / 8192)
+            .collect();
+        assert_eq!(kib, [1216, 928]);
+        assert_eq!(bits_for(pages), 26);
+    }
+}

@@ -1,0 +1,376 @@
+//! `block`: pure block mapping.
+//!
+//! **Paper.** Ban, US patent 5,404,485 (1995), as described in HAT section II.B.2 and LAST++ section 2.1 and
+//! Table II. The lower end of every comparison.
+//!
+//! **RAM state.** One entry a logical block: its physical block. A page keeps its offset. One bit a
+//! page says whether it is live (it could be read from the OOBs).
+//!
+//! **Flash state.** Data blocks only. OOB: LPN, sequence number, role data, and a tag that is 1 on every
+//! page of a rebuild but its last.
+//!
+//! **How it writes, reads, reclaims.** A request is cut at borders of logical blocks. A part whose offsets
+//! are all erased (and, under ascending order, lie above everything programmed) is programmed in place. Any
+//! other part rebuilds the block once: the part's pages and the valid rest go to a free block, the old one
+//! is erased. Nothing else ever erases. A read is one page read.
+//!
+//! **Recovery.** Full OOB scan. Of two blocks of one logical block the younger is a rebuild: complete if its
+//! highest readable page has the tag clear (then the older one is erased), else erased itself.
+//!
+//! **Deviations and why.** The papers speak of single pages; a part of a request costs at most one rebuild
+//! here, whatever its length, because a controller has the whole request in its buffer. A trimmed offset
+//! stays programmed, so writing it again rebuilds the block.
+
+use crate::parts::hybrid::programmable;
+use crate::parts::pool::Pool;
+use crate::parts::scan::{Depth, MORE, Scan};
+use floatgate_core::address::{Lpn, Pbn};
+use floatgate_core::flash::{Cause, Flash, Oob, Role};
+use floatgate_core::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start, sound};
+use floatgate_core::geometry::{Geometry, Space};
+use floatgate_core::options::NoOptions;
+use floatgate_core::report::{SchemeCounters, Table, bits_for};
+
+/// One instance of block mapping.
+#[derive(Debug)]
+pub struct Block {
+    space: Space,
+    data: Vec<Pbn>,
+    /// One bit a page: programmed, newest, not trimmed.
+    live: Vec<u64>,
+    pool: Pool,
+    rebuilds: u64,
+    rebuilds_without_copy: u64,
+}
+
+/// Offsets `from .. to` of logical block `l`, and the slot of the first.
+struct Part {
+    l: u32,
+    from: u32,
+    to: u32,
+    first_page_of_run: u32,
+}
+
+impl Block {
+    /// No logical block has a physical one yet; the erased blocks are not known.
+    fn blank(space: &Space) -> Result<Self, Refusal> {
+        let logical = space.logical_blocks();
+        space.need_blocks(&[("data blocks", logical), ("merge reserve", 1)])?;
+        Ok(Self {
+            data: vec![Pbn::NONE; logical as usize],
+            live: vec![0; (space.logical_pages() as usize).div_ceil(64)],
+            pool: Pool::new(std::iter::empty(), space.geometry.blocks_per_die),
+            rebuilds: 0,
+            rebuilds_without_copy: 0,
+            space: space.clone(),
+        })
+    }
+
+    /// After a power cut: of two physical blocks of a logical one the younger is a rebuild; if it is complete
+    /// the older one is void, if it is not it is void itself.
+    fn scan<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
+        let mut scan = Scan::read(&self.space, 0, Depth::Whole, flash)?;
+        let blocks: Vec<Pbn> = scan.blocks().map(|(block, _)| block).collect();
+        for block in blocks {
+            let Some(l) = scan.aligned_to(block) else {
+                continue;
+            };
+            let other = std::mem::replace(&mut self.data[l as usize], block);
+            if other.is_none() {
+                continue;
+            }
+            let is_younger = scan.found(block).first > scan.found(other).first;
+            let (older, younger) = if is_younger {
+                (other, block)
+            } else {
+                (block, other)
+            };
+            let (kept, dropped) = if is_complete(&scan, younger) {
+                (younger, older)
+            } else {
+                (older, younger)
+            };
+            self.data[l as usize] = kept;
+            scan.set_void(dropped);
+        }
+        for &block in self.data.clone().iter().filter(|block| block.is_some()) {
+            for (_, lpn, _) in scan.pages_of(block) {
+                self.set_live(lpn, true);
+            }
+            scan.set_valid(block);
+        }
+        let blank = scan.erase_useless(flash)?;
+        let blocks_per_die = self.space.geometry.blocks_per_die;
+        self.pool = Pool::new(blank.into_iter(), blocks_per_die);
+        Ok(())
+    }
+
+    fn is_live(&self, lpn: Lpn) -> bool {
+        self.live[lpn.index() / 64] >> (lpn.index() % 64) & 1 == 1
+    }
+
+    fn set_live(&mut self, lpn: Lpn, live: bool) {
+        let (word, bit) = (lpn.index() / 64, lpn.index() % 64);
+        self.live[word] = self.live[word] & !(1 << bit) | u64::from(live) << bit;
+    }
+
+    fn parts(&self, run: &Run) -> impl Iterator<Item = Part> + use<> {
+        let by_pages = self.space.geometry.by_pages();
+        let (first, end) = (run.first.0, run.first.0 + run.pages);
+        let mut at = first;
+        std::iter::from_fn(move || {
+            if at == end {
+                return None;
+            }
+            let (l, from) = by_pages.div_rem(at);
+            let to = by_pages.get().min(from + (end - at));
+            let part = Part {
+                l,
+                from,
+                to,
+                first_page_of_run: at - first,
+            };
+            at += to - from;
+            Some(part)
+        })
+    }
+
+    fn write_in_place<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        run: &Run,
+        part: &Part,
+    ) -> Result<(), F::Error> {
+        for o in part.from..part.to {
+            let (lpn, slot) = run.page(part.first_page_of_run + o - part.from);
+            let to = self.space.geometry.ppn(self.data[part.l as usize], o);
+            let oob = Oob::new(self.space.device_lpn(lpn), Role::Data);
+            flash.host_program(slot, to, oob, F::Token::default())?;
+            self.set_live(lpn, true);
+        }
+        Ok(())
+    }
+
+    /// The part's pages and the valid rest of the logical block into a fresh block.
+    fn rebuild<F: Flash>(&mut self, flash: &mut F, run: &Run, part: &Part) -> Result<(), F::Error> {
+        let pages = self.space.geometry.pages_per_block;
+        let (old, fresh) = (self.data[part.l as usize], self.pool.take());
+        let mine = |o: u32| (part.from..part.to).contains(&o);
+        let last = (0..pages)
+            .rev()
+            .find(|&o| mine(o) || self.is_live(Lpn(part.l * pages + o)));
+        let mut copies = 0;
+        for o in 0..pages {
+            let lpn = Lpn(part.l * pages + o);
+            let tag = if Some(o) == last { 0 } else { MORE };
+            let oob = Oob {
+                lpn: self.space.device_lpn(lpn),
+                role: Role::Data,
+                tag,
+            };
+            let to = self.space.geometry.ppn(fresh, o);
+            if mine(o) {
+                let (_, slot) = run.page(part.first_page_of_run + o - part.from);
+                flash.host_program(slot, to, oob, F::Token::default())?;
+                self.set_live(lpn, true);
+            } else if self.is_live(lpn) {
+                let from = self.space.geometry.ppn(old, o);
+                flash.copy(from, to, oob, Cause::Gc, F::Token::default())?;
+                copies += 1;
+            }
+        }
+        flash.erase(old, Cause::Gc, F::Token::default())?;
+        self.pool.give(old);
+        self.data[part.l as usize] = fresh;
+        self.rebuilds += 1;
+        self.rebuilds_without_copy += u64::from(copies == 0);
+        Ok(())
+    }
+}
+
+/// Whether the rebuild in a block has reached its last page.
+fn is_complete(scan: &Scan, block: Pbn) -> bool {
+    let highest = scan.pages_of(block).last();
+    highest.is_some_and(|(.., read)| read.oob.tag & MORE == 0)
+}
+
+impl Ftl for Block {
+    const KEY: &'static str = "block";
+    const TITLE: &'static str = "Block mapping";
+    const SUMMARY: &'static str = "one map entry a block; an overwrite copies the block";
+    const SOURCE: &'static str = "Ban 1995; HAT (MSST 2010) II.B.2";
+    type Options = NoOptions;
+
+    fn ram_bytes(geometry: &Geometry, _options: &NoOptions) -> u64 {
+        4 * (u64::from(geometry.blocks()) + u64::from(geometry.logical_blocks()))
+            + u64::from(geometry.logical_pages) / 8
+    }
+
+    fn tables(geometry: &Geometry, _options: &NoOptions) -> Vec<Table> {
+        let blocks = u64::from(geometry.logical_blocks());
+        vec![Table::sram("block map", blocks, bits_for(blocks))]
+    }
+
+    fn format<F: Flash>(
+        space: &Space,
+        _: &NoOptions,
+        start: Start,
+        flash: &mut F,
+    ) -> Result<Self, Refusal> {
+        let geometry = &space.geometry;
+        let (logical, pages) = (space.logical_blocks(), geometry.pages_per_block);
+        let mut block = Self::blank(space)?;
+        let first = geometry.pbn(space.first_die, 0).0;
+        let mut used = 0;
+        if start == Start::Full {
+            used = logical;
+            for l in 0..logical {
+                block.data[l as usize] = Pbn(first + l);
+                let lpn = |o| space.device_lpn(Lpn(l * pages + o));
+                flash.preload(Pbn(first + l), pages, Role::Data, &mut |o| lpn(o));
+            }
+            (0..space.logical_pages()).for_each(|p| block.set_live(Lpn(p), true));
+        }
+        block.pool = Pool::new(
+            (first + used..first + geometry.blocks_per_die).map(Pbn),
+            geometry.blocks_per_die,
+        );
+        Ok(block)
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        _: &NoOptions,
+        _means: Means,
+        flash: &mut F,
+    ) -> Result<Self, NoRecovery<F::Error>> {
+        let mut block = Self::blank(space)?;
+        block.scan(flash).map_err(NoRecovery::Flash)?;
+        sound(block, flash)
+    }
+
+    fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        for part in self.parts(run) {
+            if self.data[part.l as usize].is_none() {
+                self.data[part.l as usize] = self.pool.take();
+            }
+            let block = self.data[part.l as usize];
+            if (part.from..part.to).all(|o| programmable(flash, block, o)) {
+                self.write_in_place(flash, run, &part)?;
+            } else {
+                self.rebuild(flash, run, &part)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn read<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        for (lpn, slot) in run.iter() {
+            if !self.is_live(lpn) {
+                flash.host_unwritten(slot, F::Token::default());
+                continue;
+            }
+            let (l, o) = self.space.geometry.by_pages().div_rem(lpn.0);
+            let from = self.space.geometry.ppn(self.data[l as usize], o);
+            flash.host_read(slot, from, F::Token::default())?;
+        }
+        Ok(())
+    }
+
+    fn trim<F: Flash>(&mut self, _flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        run.iter().for_each(|(lpn, _)| self.set_live(lpn, false));
+        Ok(())
+    }
+
+    fn counters(&self) -> SchemeCounters {
+        let mut counters = SchemeCounters::default();
+        counters.extra("rebuilds", self.rebuilds);
+        counters.extra("rebuilds_without_copy", self.rebuilds_without_copy);
+        counters
+    }
+
+    fn reset_counters(&mut self) {
+        self.rebuilds = 0;
+        self.rebuilds_without_copy = 0;
+    }
+
+    fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
+        let pages = self.space.geometry.pages_per_block;
+        let mut live = 0;
+        for p in (0..self.space.logical_pages()).filter(|&p| self.is_live(Lpn(p))) {
+            let block = self.data[(p / pages) as usize];
+            if block.is_none() || !flash.is_programmed(self.space.geometry.ppn(block, p % pages)) {
+                return Err(format!("live page {p} is not programmed"));
+            }
+            live += 1;
+        }
+        let data = self.data.iter().filter(|b| b.is_some()).count() as u32;
+        if data + self.pool.len() != self.space.blocks() {
+            return Err(format!(
+                "{data} data + {} free blocks are not all",
+                self.pool.len()
+            ));
+        }
+        Ok(live)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use floatgate_core::geometry::ProgramOrder;
+
+    #[test]
+    fn memory_of_the_largest_device_is_told() {
+        let (blocks, logical) = (u32::MAX - 1, u32::MAX - 296);
+        let order = ProgramOrder::Ascending;
+        let geometry = Geometry::new(1, blocks, 1, logical.into(), order).unwrap();
+        let (blocks, logical) = (u64::from(blocks), u64::from(logical));
+        let told = Block::ram_bytes(&geometry, &NoOptions {});
+        assert_eq!(told, 4 * (blocks + logical) + logical / 8);
+    }
+}
+
+#[cfg(test)]
+mod worked_example {
+    use super::*;
+    use floatgate_core::striped::Striped;
+    use floatgate_testkit::suite::{Bench, Case};
+
+    /// Host programs, gc programs, erases, host reads, rebuilds, of them without a copy.
+    #[test]
+    fn step_by_step() {
+        let case = Case {
+            start: Start::Empty,
+            ..Case::small(1, 4, 4, 3)
+        };
+        let mut bench = Bench::<Striped<Block>>::new(&case).unwrap();
+        for (step, expected) in [
+            ("W 0 1", [1, 0, 0, 0, 0, 0]),
+            ("W 2 1", [2, 0, 0, 0, 0, 0]),
+            ("W 1 1", [3, 2, 1, 0, 1, 0]),
+            ("W 3 3", [6, 2, 1, 0, 1, 0]),
+            ("W 6 1", [7, 2, 1, 0, 1, 0]),
+            ("W 4 4", [11, 2, 2, 0, 2, 1]),
+            ("R 0 3", [11, 2, 2, 3, 2, 1]),
+            ("T 1 1", [11, 2, 2, 3, 2, 1]),
+            ("R 1 1", [11, 2, 2, 3, 2, 1]),
+            ("W 3 1", [12, 4, 3, 3, 3, 1]),
+            ("W 0 4", [16, 4, 4, 3, 4, 2]),
+            ("W 8 1", [17, 4, 4, 3, 4, 2]),
+            ("W 11 1", [18, 4, 4, 3, 4, 2]),
+            ("W 10 1", [19, 6, 5, 3, 5, 2]),
+        ] {
+            let c = bench.play(step).counters();
+            let got = [
+                c.programs.host,
+                c.programs.gc,
+                c.erases.gc,
+                c.reads.host,
+                bench.extra("rebuilds"),
+                bench.extra("rebuilds_without_copy"),
+            ];
+            assert_eq!(got, expected, "{step}");
+        }
+    }
+}

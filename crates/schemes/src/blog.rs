@@ -1,0 +1,462 @@
+//! `blog`: BLog and, with `layout = mlc`, BLogFTL: log blocks that serve few logical blocks each.
+//!
+//! **Paper.** Guan et al., "A Block-Level Log-Block Management Scheme for MLC NAND Flash Memory Storage
+//! Systems", IEEE Trans. Computers, 2017: section 3 is BLog, section 4 BLogFTL.
+//!
+//! **RAM state.** LDMT: the data block of each logical block, its next free page, and for each group of pages
+//! where the newest sub-table lies (the page-mapping-table directory). DLT: the log blocks of each logical
+//! block, at most `u`, in order. LMT: the logical blocks of each log block, at most `l`, in order; its next
+//! free page; when it was last empty. One bit a page: live or not. Kept as well: the place of every page. In
+//! `slc` that is the page map; in `mlc` it is a shadow of what the OOBs say, so that a flash without bytes
+//! can be simulated, one with bytes be checked, and an OOB that has become unreadable costs no page but its own.
+//!
+//! **Flash state.** Data blocks and a fixed number of log blocks. `slc`: data blocks hold pages at their own
+//! offsets. `mlc`: every block is filled from page 0 upward whatever the page, and the scheme's bytes of
+//! each OOB hold the sub-table of the page's group: for each page of the group whether it lies in the data block
+//! or a log block, in which log block of the DLT row, and at which offset. OOB besides: LPN, sequence
+//! number, role data or log. These lie beside the scheme's 64 bytes; `oob_ecc_bytes` says what a device
+//! that has no further bytes must keep for them.
+//!
+//! **How it writes, reads, reclaims.** An update goes to the last log block of its logical block, or to the
+//! emptiest log block that may take one more logical block. A logical block that holds `u` full ones is merged
+//! (Situation 1): its live pages move together, or the log block that holds them all alone becomes the
+//! data block; no log block is erased, but its association falls. If every open log block serves `l`
+//! logical blocks, one of them is merged so (Situation 2, Associativity-GC). If all are full, the one
+//! with the smallest association is freed and erased (Situation 3, Space-GC). `mlc` reads the OOB of the
+//! group's newest page before each page read, page write, and once a group before a merge.
+//!
+//! **Recovery.** Full OOB scan, newest sequence number per page. A page of the host names the data block of that
+//! time, so the youngest page of a logical block tells its data block. A logical block without one has swapped in
+//! the log block with its live pages. The others are the log blocks, ordered by their first page, and full from
+//! then on. DLT and LMT keep their orders, so the sub-tables still hold; a logical block for which they do not, because
+//! trimmed pages came back, has its pages copied together.
+//!
+//! **Deviations and why.** A written map in RAM tells pages that do not exist, which the paper would learn by an
+//! OOB read each. A swapped-in block keeps sub-tables that call it a log block, since an OOB cannot be
+//! rewritten: the LDMT keeps how many pages it inherited so, and what is found there means the block
+//! itself. "Oldest" log block is the one that was emptied longest ago. Situation 2 waits until no log block is
+//! both open and below `l`, and a swap needs a log block that serves nobody else: the paper is vague on both.
+
+mod checks;
+mod config;
+mod log_table;
+mod map;
+mod merges;
+mod recovery;
+mod sub_table;
+#[cfg(test)]
+mod tests;
+
+pub use config::{BlogOptions, Layout};
+
+use crate::hints::{large_table, prefetch};
+use crate::parts::hybrid::programmable;
+use crate::parts::pool::Pool;
+use crate::parts::start;
+use floatgate_core::address::{Divisor, Lpn, Pbn, Ppn};
+use floatgate_core::flash::{Cause, Flash, Oob, Role, Slot};
+use floatgate_core::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start, sound};
+use floatgate_core::geometry::{Geometry, Space};
+use floatgate_core::report::{Combine, Merges, Named, Observation, SchemeCounters, Table};
+use log_table::{LogTable, Row};
+use recovery::DataTag;
+use sub_table::{Index, IndexFormat};
+
+/// How often each reason to merge came up, and what the page's other counters count.
+#[derive(Clone, Debug, Default)]
+struct Counts {
+    situations: [u64; 3],
+    reduced: u64,
+    reduced_in_space_gc: u64,
+    most_rebuilds: u64,
+}
+
+/// One instance of BLog or BLogFTL.
+#[derive(Debug)]
+pub struct Blog {
+    space: Space,
+    layout: Layout,
+    /// Divides a page number inside a logical block by the pages of a group.
+    by_entries: Divisor,
+    groups: u32,
+    format: IndexFormat,
+    data_tag: DataTag,
+
+    /// Place of the newest version of each page, `NONE` if the page is not live.
+    place: Vec<Ppn>,
+    /// LDMT: data block.
+    data: Vec<Pbn>,
+    /// Whether the data block takes no more pages, because a power cut may have left it half erased.
+    is_closed: Vec<bool>,
+    /// LDMT: pages of the data block that were written while it was a log block.
+    inherited: Vec<u32>,
+    /// LDMT: for each group of pages the page whose OOB holds the newest sub-table.
+    directory: Vec<Ppn>,
+    /// DLT and LMT.
+    logs: LogTable,
+    pool: Pool,
+
+    /// Sub-table of the page in work, and whose it is; used only where the flash bears data.
+    table: Vec<Index>,
+    table_of: Option<(u32, u32)>,
+    /// Sub-table of the pages that a merge copies; likewise.
+    copied: Vec<Index>,
+    merges: Merges,
+    counts: Counts,
+    rebuilds_of_write: u64,
+    in_space_gc: bool,
+}
+
+impl Blog {
+    #[inline(always)]
+    fn split(&self, lpn: Lpn) -> (u32, u32) {
+        self.space.geometry.by_pages().div_rem(lpn.0)
+    }
+
+    #[inline(always)]
+    fn pages(&self) -> u32 {
+        self.space.geometry.pages_per_block
+    }
+
+    #[inline(always)]
+    fn directory_at(&self, b: u32, group: u32) -> usize {
+        (b * self.groups + group) as usize
+    }
+
+    /// Pages of a group, inside their logical block.
+    fn group_pages(&self, group: u32) -> std::ops::Range<u32> {
+        let entries = self.by_entries.get();
+        let first = group * entries;
+        first..self.pages().min(first + entries)
+    }
+
+    #[inline]
+    fn write_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        slot: Slot,
+        lpn: Lpn,
+    ) -> Result<(), F::Error> {
+        let (b, p) = self.split(lpn);
+        let mut translated = F::Token::default();
+        if self.layout == Layout::Mlc {
+            translated = self.fetch_sub_table(flash, b, self.by_entries.div(p))?;
+        }
+        self.rebuilds_of_write = 0;
+        loop {
+            if let Some(offset) = self.data_page(flash, lpn, b, p) {
+                let to = self.space.geometry.ppn(self.data[b as usize], offset);
+                let index = Index::in_data(offset);
+                return self.program(flash, slot, lpn, to, index, Role::Data, translated);
+            }
+            if let Some(row) = self.log_row(flash, b)? {
+                return self.append(flash, slot, lpn, row, translated);
+            }
+            self.counts.most_rebuilds = self.counts.most_rebuilds.max(self.rebuilds_of_write);
+        }
+    }
+
+    /// The page of the data block that takes page `p`, if one does. Gives the logical block a data block
+    /// if it has none.
+    #[inline]
+    fn data_page<F: Flash>(&mut self, flash: &F, lpn: Lpn, b: u32, p: u32) -> Option<u32> {
+        if self.data[b as usize].is_none() {
+            self.data[b as usize] = self.pool.take();
+        }
+        if self.is_closed[b as usize] {
+            return None;
+        }
+        let block = self.data[b as usize];
+        if self.layout == Layout::Slc {
+            return programmable(flash, block, p).then_some(p);
+        }
+        let offset = flash.written(block);
+        (self.place[lpn.index()].is_none() && offset < self.pages()).then_some(offset)
+    }
+
+    /// The row of the LMT that takes the next page of `b`; `None` if a merge had to come first, after which
+    /// the page write starts again.
+    #[inline]
+    fn log_row<F: Flash>(&mut self, flash: &mut F, b: u32) -> Result<Option<u32>, F::Error> {
+        if let Some(tail) = self.logs.open_tail(b) {
+            return Ok(Some(tail));
+        }
+        if self.logs.holds_all(b) {
+            self.counts.situations[0] += 1;
+            self.reduced_order_merge(flash, b)?;
+            return Ok(None);
+        }
+        if let Some(row) = self.logs.candidate() {
+            self.logs.join(b, row);
+            return Ok(Some(row));
+        }
+        let crowded = self.logs.emptiest();
+        if let Some(merged) = crowded.and_then(|row| self.logs.most_spread(row)) {
+            self.counts.situations[1] += 1;
+            self.reduced_order_merge(flash, merged)?;
+            return Ok(None);
+        }
+        self.counts.situations[2] += 1;
+        self.space_gc(flash)?;
+        Ok(None)
+    }
+
+    #[inline]
+    fn append<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        slot: Slot,
+        lpn: Lpn,
+        row: u32,
+        translated: F::Token,
+    ) -> Result<(), F::Error> {
+        let (b, _) = self.split(lpn);
+        let Row { block, offset, .. } = self.logs.row(row);
+        let index = Index {
+            log: true,
+            position: self.logs.held(b) - 1,
+            offset,
+        };
+        let to = self.space.geometry.ppn(block, offset);
+        self.program(flash, slot, lpn, to, index, Role::Log, translated)?;
+        self.logs.append(row, lpn);
+        Ok(())
+    }
+
+    #[inline]
+    #[allow(clippy::too_many_arguments)]
+    fn program<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        slot: Slot,
+        lpn: Lpn,
+        to: Ppn,
+        index: Index,
+        role: Role,
+        translated: F::Token,
+    ) -> Result<(), F::Error> {
+        let (b, p) = self.split(lpn);
+        if F::BEARS_DATA && self.layout == Layout::Mlc {
+            self.stage_sub_table(flash, p, index);
+        }
+        let oob = Oob {
+            lpn: self.space.device_lpn(lpn),
+            role,
+            tag: if F::BEARS_DATA {
+                self.data_tag.of(flash, self.data[b as usize])
+            } else {
+                0
+            },
+        };
+        flash.host_program(slot, to, oob, translated)?;
+        self.settle(lpn, b, p, to);
+        Ok(())
+    }
+
+    /// A page has a new place; its OOB has the newest sub-table of its group.
+    #[inline(always)]
+    fn settle(&mut self, lpn: Lpn, b: u32, p: u32, to: Ppn) {
+        self.place[lpn.index()] = to;
+        if self.layout == Layout::Mlc {
+            let at = self.directory_at(b, self.by_entries.div(p));
+            self.directory[at] = to;
+        }
+    }
+}
+
+impl Ftl for Blog {
+    const KEY: &'static str = "blog";
+    const TITLE: &'static str = "BLogFTL";
+    const SUMMARY: &'static str = "log blocks for few logical blocks each, page map in the OOBs";
+    const SOURCE: &'static str = "Guan et al., IEEE TC 2017";
+    type Options = BlogOptions;
+
+    fn ram_bytes(geometry: &Geometry, options: &BlogOptions) -> u64 {
+        options.ram_bytes(geometry)
+    }
+
+    fn tables(geometry: &Geometry, options: &BlogOptions) -> Vec<Table> {
+        options.tables(geometry)
+    }
+
+    fn format<F: Flash>(
+        space: &Space,
+        options: &BlogOptions,
+        start: Start,
+        flash: &mut F,
+    ) -> Result<Self, Refusal> {
+        let log_blocks = options.check(space, F::BEARS_DATA)?;
+        let mut blog = Self::blank(space, options);
+        if start == Start::Full {
+            blog.fill(flash);
+        }
+        let log_blocks = (0..log_blocks).map(|_| blog.pool.take()).collect();
+        let (logical_blocks, pages) = (space.logical_blocks(), blog.pages());
+        blog.logs = LogTable::new(logical_blocks, pages, options.u, options.l, log_blocks);
+        Ok(blog)
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &BlogOptions,
+        _means: Means,
+        flash: &mut F,
+    ) -> Result<Self, NoRecovery<F::Error>> {
+        let log_blocks = options.check(space, F::BEARS_DATA)?;
+        let mut blog = Self::blank(space, options);
+        blog.scan(options, log_blocks, flash)?;
+        sound(blog, flash)
+    }
+
+    #[inline]
+    fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        run.iter()
+            .try_for_each(|(lpn, slot)| self.write_page(flash, slot, lpn))
+    }
+
+    #[inline]
+    fn read<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        run.iter()
+            .try_for_each(|(lpn, slot)| self.read_page(flash, slot, lpn))
+    }
+
+    fn trim<F: Flash>(&mut self, _flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        run.iter()
+            .for_each(|(lpn, _)| self.place[lpn.index()] = Ppn::NONE);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, lpn: Lpn) {
+        prefetch(&self.place, lpn.index());
+    }
+
+    fn counters(&self) -> SchemeCounters {
+        let mut counters = SchemeCounters::of(&self.merges);
+        counters.own_merges.push(Named {
+            name: "reduced",
+            value: self.counts.reduced,
+            combine: Combine::Sum,
+        });
+        let [situation1, situation2, situation3] = self.counts.situations;
+        counters.extra("situation1", situation1);
+        counters.extra("situation2", situation2);
+        counters.extra("situation3", situation3);
+        counters.extra("wasted_data_pages", self.merges.wasted_data_pages);
+        counters.extra("wasted_log_pages", self.merges.wasted_log_pages);
+        counters.stat_sums([("reduced_in_space_gc", self.counts.reduced_in_space_gc)]);
+        let most_rebuilds = self.counts.most_rebuilds as f64;
+        counters.stat("most_rebuilds_in_a_page_write", most_rebuilds, Combine::Max);
+        counters
+    }
+
+    fn reset_counters(&mut self) {
+        self.merges = Merges::default();
+        self.counts = Counts::default();
+    }
+
+    fn observe(&self, seen: &mut Observation) {
+        let pairs = f64::from(self.logs.pairs());
+        seen.mean("mean_association", pairs / f64::from(self.logs.len()));
+        seen.mean("mean_dlt_row_length", pairs / self.data.len() as f64);
+        seen.sum("free_log_pages", self.logs.free_pages() as f64);
+        let [situation1, situation2, situation3] = self.counts.situations;
+        seen.sum("situation1", situation1 as f64);
+        seen.sum("situation2", situation2 as f64);
+        seen.sum("situation3", situation3 as f64);
+    }
+
+    fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
+        self.audit_blocks(flash)?;
+        self.logs.audit(flash, self.data.len() as u32)?;
+        (0..self.data.len() as u32)
+            .map(|b| self.audit_pages(flash, b))
+            .sum()
+    }
+}
+
+impl Blog {
+    fn blank(space: &Space, options: &BlogOptions) -> Self {
+        let geometry = &space.geometry;
+        let (pages, logical_blocks) = (geometry.pages_per_block, space.logical_blocks());
+        let mlc = options.layout == Layout::Mlc;
+        let entries = if mlc {
+            options.entries(geometry)
+        } else {
+            pages
+        };
+        let groups = pages.div_ceil(entries);
+        let format = options.index_format(geometry);
+        let first = geometry.pbn(space.first_die, 0).0;
+        let blocks = (first..first + geometry.blocks_per_die).map(Pbn);
+        Self {
+            layout: options.layout,
+            by_entries: Divisor::new(entries),
+            groups,
+            format,
+            data_tag: DataTag::new(space),
+            place: large_table(Ppn::NONE, space.logical_pages() as usize),
+            data: vec![Pbn::NONE; logical_blocks as usize],
+            is_closed: vec![false; logical_blocks as usize],
+            inherited: vec![0; logical_blocks as usize],
+            directory: vec![Ppn::NONE; (logical_blocks * groups) as usize],
+            logs: LogTable::new(0, pages, 1, 1, Vec::new()),
+            pool: Pool::new(blocks, geometry.blocks_per_die),
+            table: vec![format.unwritten(); entries as usize],
+            table_of: None,
+            copied: vec![format.unwritten(); entries as usize],
+            merges: Merges::default(),
+            counts: Counts::default(),
+            rebuilds_of_write: 0,
+            in_space_gc: false,
+            space: space.clone(),
+        }
+    }
+
+    /// Start state `full`, in `mlc` with the sub-tables that filling the blocks in order leaves.
+    fn fill<F: Flash>(&mut self, flash: &mut F) {
+        let (data, pool) = (&mut self.data, &mut self.pool);
+        start::fill(&self.space, flash, &mut self.place, |b, block| {
+            data[b as usize] = pool.take();
+            debug_assert_eq!(data[b as usize], block);
+        });
+        if self.layout == Layout::Slc {
+            return;
+        }
+        for lpn in (0..self.space.logical_pages()).map(Lpn) {
+            let (b, p) = self.split(lpn);
+            let at = self.place[lpn.index()];
+            self.settle(lpn, b, p, at);
+            if F::BEARS_DATA {
+                let (group, i) = self.by_entries.div_rem(p);
+                let first = self.group_pages(group).start;
+                self.copied.fill(self.format.unwritten());
+                for before in 0..=i {
+                    self.copied[before as usize] = Index::in_data(first + before);
+                }
+                let (format, table) = (self.format, &self.copied);
+                flash.preload_oob_bytes(at, |bytes| format.pack(table, bytes));
+            }
+        }
+    }
+
+    #[inline]
+    fn read_page<F: Flash>(&mut self, flash: &mut F, slot: Slot, lpn: Lpn) -> Result<(), F::Error> {
+        let mut from = self.place[lpn.index()];
+        if from.is_none() {
+            flash.host_unwritten(slot, F::Token::default());
+            return Ok(());
+        }
+        let mut translated = F::Token::default();
+        if self.layout == Layout::Mlc {
+            let (b, p) = self.split(lpn);
+            let at = self.directory[self.directory_at(b, self.by_entries.div(p))];
+            (_, translated) = flash.read_oob(at, Cause::Map, F::Token::default())?;
+            if F::BEARS_DATA && !flash.last_oob_bytes().is_empty() {
+                from = self.look_up(flash, lpn, at);
+            }
+        }
+        flash.host_read(slot, from, translated)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,71 @@
+//! Checks of BLog's tables against the flash.
+
+use super::{Blog, Layout};
+use floatgate_core::address::{Lpn, Pbn};
+use floatgate_core::flash::Flash;
+
+impl Blog {
+    /// Every block is a data block, a log block or free, once.
+    pub(super) fn audit_blocks<F: Flash>(&self, flash: &F) -> Result<(), String> {
+        let geometry = &self.space.geometry;
+        let first = geometry.pbn(self.space.first_die, 0).0;
+        let mut uses = vec![0; geometry.blocks_per_die as usize];
+        let data = self.data.iter().copied().filter(|block| block.is_some());
+        let logs = (0..self.logs.len()).map(|row| self.logs.row(row).block);
+        for block in data.chain(logs).chain(self.pool.iter()) {
+            uses[(block.0 - first) as usize] += 1;
+        }
+        if let Some(block) = uses.iter().position(|&uses| uses != 1) {
+            return Err(format!("block {block} has {} uses", uses[block]));
+        }
+        if self.pool.is_empty() || self.pool.iter().any(|block| flash.written(block) > 0) {
+            return Err("no block is free, or a free block is not erased".into());
+        }
+        Ok(())
+    }
+
+    /// Live pages of `b` and its sub-tables lie in its data block or its log blocks.
+    pub(super) fn audit_pages<F: Flash>(&self, flash: &F, b: u32) -> Result<u64, String> {
+        let geometry = &self.space.geometry;
+        let data = self.data[b as usize];
+        if data.is_none() && self.logs.held(b) > 0 {
+            return Err(format!(
+                "logical block {b} has log blocks and no data block"
+            ));
+        }
+        let row_of = |block: Pbn| self.logs.row_at(b, block);
+        let mut live = 0;
+        for p in 0..self.pages() {
+            let lpn = Lpn(b * self.pages() + p);
+            let at = self.place[lpn.index()];
+            if at.is_none() {
+                continue;
+            }
+            live += 1;
+            let (block, offset) = geometry.split(at);
+            let fits = match row_of(block) {
+                Some(row) => self.logs.programmed(row).get(offset as usize) == Some(&lpn),
+                None => block == data && (self.layout == Layout::Mlc || offset == p),
+            };
+            if !fits || !flash.is_programmed(at) {
+                return Err(format!("live page {p} of {b} cannot lie at {}", at.0));
+            }
+            let table = self.directory[self.directory_at(b, self.by_entries.div(p))];
+            if self.layout == Layout::Mlc && table.is_none() {
+                return Err(format!("live page {p} of {b} has no sub-table"));
+            }
+        }
+        for group in 0..self.groups {
+            let at = self.directory[self.directory_at(b, group)];
+            if at.is_none() {
+                continue;
+            }
+            let (block, _) = geometry.split(at);
+            let known = block == data || row_of(block).is_some();
+            if !known || !flash.is_programmed(at) {
+                return Err(format!("sub-table {group} of {b} cannot lie at {}", at.0));
+            }
+        }
+        Ok(live)
+    }
+}

@@ -1,0 +1,344 @@
+//! Log blocks that serve a bounded number of logical blocks each, and logical blocks that hold a bounded
+//! number of log blocks each (BLog's LMT and DLT): who serves whom, how full each log block is, and which one
+//! comes next for a new logical block or for reclamation. It touches no flash.
+
+use crate::parts::relation::Relation;
+use crate::parts::tournament::Tournament;
+use floatgate_core::address::{Lpn, Pbn};
+use floatgate_core::flash::Flash;
+
+/// A log block: a row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// Its physical block.
+    pub block: Pbn,
+    /// Next free page; the block is full when it is the number of pages.
+    pub offset: u32,
+    /// Whether it counts as full because a power cut left it half full, or half erased.
+    pub is_sealed: bool,
+    /// Grows from row to row whenever a block becomes empty: the lowest is the oldest.
+    stamp: u64,
+}
+
+/// The log blocks and whom they serve. Rows are numbered from 0, logical blocks too.
+#[derive(Clone, Debug)]
+pub struct LogTable {
+    pages: u32,
+    /// Most log blocks of a logical block (the papers' `u`).
+    most_log_blocks: u32,
+    /// Most logical blocks of a log block (the papers' `l`).
+    most_logical_blocks: u32,
+    rows: Vec<Row>,
+    /// Owners are logical blocks, things are rows.
+    serves: Relation,
+    /// The page programmed at each position of each log block.
+    log_pages: Vec<Lpn>,
+    next_stamp: u64,
+    free_pages: u64,
+    /// Rows that may take another logical block: most free pages, smallest association, oldest.
+    candidates: Tournament<u128>,
+    /// Rows that are not full: most free pages, oldest.
+    open: Tournament<u128>,
+    /// All rows: smallest association, oldest.
+    victims: Tournament<u128>,
+}
+
+impl LogTable {
+    /// Memory in bytes.
+    pub fn ram_bytes(logical_blocks: u64, log_blocks: u64, pages: u64, u: u64, l: u64) -> u64 {
+        let pairs = (log_blocks * pages.min(l)).min(logical_blocks * log_blocks.min(u));
+        (16 + 4 * pages) * log_blocks
+            + 3 * Tournament::<u128>::ram_bytes(log_blocks)
+            + Relation::ram_bytes(logical_blocks, log_blocks, pairs)
+    }
+
+    /// A table over the erased blocks `log_blocks`, oldest first.
+    pub fn new(logical_blocks: u32, pages: u32, u: u32, l: u32, log_blocks: Vec<Pbn>) -> Self {
+        let rows = log_blocks.len();
+        let blank = |&block| Row {
+            block,
+            offset: 0,
+            is_sealed: false,
+            stamp: 0,
+        };
+        let mut table = Self {
+            pages,
+            most_log_blocks: u,
+            most_logical_blocks: l,
+            rows: log_blocks.iter().map(blank).collect(),
+            serves: Relation::new(logical_blocks as usize, rows),
+            log_pages: vec![Lpn::NONE; rows * pages as usize],
+            next_stamp: 0,
+            free_pages: rows as u64 * u64::from(pages),
+            candidates: Tournament::new(rows),
+            open: Tournament::new(rows),
+            victims: Tournament::new(rows),
+        };
+        for (row, block) in log_blocks.into_iter().enumerate() {
+            table.empty(row as u32, block);
+        }
+        table
+    }
+
+    /// Log blocks.
+    pub fn len(&self) -> u32 {
+        self.rows.len() as u32
+    }
+
+    /// A row.
+    #[inline(always)]
+    pub fn row(&self, row: u32) -> Row {
+        self.rows[row as usize]
+    }
+
+    /// Whether a row has no free page.
+    #[inline(always)]
+    pub fn is_full(&self, row: u32) -> bool {
+        self.rows[row as usize].offset == self.pages
+    }
+
+    /// Pages of all log blocks that are still erased.
+    pub fn free_pages(&self) -> u64 {
+        self.free_pages
+    }
+
+    /// Sum of the associations, which is that of the log blocks held by the logical blocks too.
+    pub fn pairs(&self) -> u32 {
+        self.serves.len()
+    }
+
+    /// Logical blocks that a row serves.
+    #[inline(always)]
+    pub fn association(&self, row: u32) -> u32 {
+        self.serves.owners_len(row)
+    }
+
+    /// The logical blocks of a row in order.
+    pub fn served(&self, row: u32) -> impl Iterator<Item = u32> + '_ {
+        self.serves.owners(row)
+    }
+
+    /// The logical block that came first to a row.
+    pub fn first_served(&self, row: u32) -> Option<u32> {
+        self.serves.first_owner(row)
+    }
+
+    /// Log blocks of a logical block.
+    #[inline(always)]
+    pub fn held(&self, b: u32) -> u32 {
+        self.serves.things_len(b)
+    }
+
+    /// The rows of a logical block in order; all but the last are full.
+    pub fn rows_of(&self, b: u32) -> impl Iterator<Item = u32> + '_ {
+        self.serves.things(b)
+    }
+
+    /// The row of a logical block whose log block is `block`.
+    pub fn row_at(&self, b: u32, block: Pbn) -> Option<u32> {
+        self.rows_of(b).find(|&row| self.row(row).block == block)
+    }
+
+    /// The last log block of a logical block if it has a free page.
+    #[inline(always)]
+    pub fn open_tail(&self, b: u32) -> Option<u32> {
+        self.serves.last_thing(b).filter(|&row| !self.is_full(row))
+    }
+
+    /// Whether a logical block may hold no further log block.
+    #[inline(always)]
+    pub fn holds_all(&self, b: u32) -> bool {
+        self.held(b) == self.most_log_blocks
+    }
+
+    /// The pages programmed in a log block, by position; `NONE` where a sealed one has none.
+    pub fn programmed(&self, row: u32) -> &[Lpn] {
+        let first = row as usize * self.pages as usize;
+        &self.log_pages[first..first + self.row(row).offset as usize]
+    }
+
+    // ---- choices ----------------------------------------------------------------------------------
+
+    /// The row for a logical block that needs one more: of those that are not full and serve fewer than
+    /// they may, the one with most free pages, then smallest association, then the oldest.
+    #[inline(always)]
+    pub fn candidate(&self) -> Option<u32> {
+        self.candidates.first()
+    }
+
+    /// The row with most free pages, then the oldest; `None` if all are full.
+    #[inline(always)]
+    pub fn emptiest(&self) -> Option<u32> {
+        self.open.first()
+    }
+
+    /// The row with the smallest association, then the oldest.
+    #[inline(always)]
+    pub fn victim(&self) -> u32 {
+        self.victims.first().expect("a table has rows")
+    }
+
+    /// The logical block of a row that holds most log blocks, the first among equals.
+    pub fn most_spread(&self, row: u32) -> Option<u32> {
+        let mut most: Option<u32> = None;
+        for b in self.served(row) {
+            if most.is_none_or(|most| self.held(b) > self.held(most)) {
+                most = Some(b);
+            }
+        }
+        most
+    }
+
+    // ---- changes ----------------------------------------------------------------------------------
+
+    /// `row` serves `b` too, as its last log block.
+    #[inline]
+    pub fn join(&mut self, b: u32, row: u32) {
+        self.serves.add(b, row);
+        self.rank_by_association(row);
+    }
+
+    /// A page was programmed at the next free page of a row.
+    #[inline]
+    pub fn append(&mut self, row: u32, lpn: Lpn) {
+        let offset = self.row(row).offset;
+        self.log_pages[row as usize * self.pages as usize + offset as usize] = lpn;
+        self.rows[row as usize].offset += 1;
+        self.free_pages -= 1;
+        self.rank_by_offset(row);
+    }
+
+    /// The block of an empty row was found with these pages after a power cut. It takes no more.
+    pub fn seal(&mut self, row: u32, pages: impl Iterator<Item = (u32, Lpn)>) {
+        let first = row as usize * self.pages as usize;
+        for (position, lpn) in pages {
+            self.log_pages[first + position as usize] = lpn;
+        }
+        self.free_pages -= u64::from(self.pages - self.row(row).offset);
+        self.rows[row as usize].offset = self.pages;
+        self.rows[row as usize].is_sealed = true;
+        self.rank_by_offset(row);
+    }
+
+    /// Takes `b` out of all its log blocks.
+    pub fn leave(&mut self, b: u32) {
+        while let Some(row) = self.serves.pop(b) {
+            self.rank_by_association(row);
+        }
+    }
+
+    /// A row that serves nobody gets an erased block (its own again, or another).
+    pub fn empty(&mut self, row: u32, block: Pbn) {
+        debug_assert_eq!(self.association(row), 0);
+        self.free_pages += u64::from(self.row(row).offset);
+        self.rows[row as usize] = Row {
+            block,
+            offset: 0,
+            is_sealed: false,
+            stamp: self.next_stamp,
+        };
+        self.next_stamp += 1;
+        self.rank_by_association(row);
+    }
+
+    /// Puts a row in its places after a page was programmed in it.
+    #[inline]
+    fn rank_by_offset(&mut self, row: u32) {
+        let Row { offset, stamp, .. } = self.row(row);
+        let association = self.association(row);
+        // The tournament takes the largest key, the rules want the smallest of all three.
+        let key =
+            |offset: u32, rest: u128| !(u128::from(offset) << 96 | rest << 64 | u128::from(stamp));
+        let is_open = offset < self.pages;
+        let open = if is_open { key(offset, 0) } else { 0 };
+        self.open.set(row, open);
+        let candidate = if is_open && association < self.most_logical_blocks {
+            key(offset, u128::from(association))
+        } else {
+            0
+        };
+        self.candidates.set(row, candidate);
+    }
+
+    /// The same after its logical blocks changed, or it was emptied.
+    #[inline]
+    fn rank_by_association(&mut self, row: u32) {
+        self.rank_by_offset(row);
+        let stamp = u128::from(self.row(row).stamp);
+        let association = u128::from(self.association(row));
+        self.victims.set(row, !(association << 64 | stamp));
+    }
+
+    // ---- checks -----------------------------------------------------------------------------------
+
+    /// Checks budgets, choices, and that the rows know how full their blocks are.
+    ///
+    /// # Errors
+    /// What does not agree.
+    pub fn audit<F: Flash>(&self, flash: &F, logical_blocks: u32) -> Result<(), String> {
+        for b in 0..logical_blocks {
+            if self.held(b) > self.most_log_blocks {
+                return Err(format!(
+                    "logical block {b} holds {} log blocks",
+                    self.held(b)
+                ));
+            }
+            let before_tail = self.held(b).saturating_sub(1) as usize;
+            if !self
+                .rows_of(b)
+                .take(before_tail)
+                .all(|row| self.is_full(row))
+            {
+                return Err(format!("logical block {b} left an open log block behind"));
+            }
+        }
+        let mut free_pages = 0;
+        for row in 0..self.len() {
+            let Row {
+                block,
+                offset,
+                is_sealed,
+                ..
+            } = self.row(row);
+            if self.association(row) > self.most_logical_blocks {
+                let n = self.association(row);
+                return Err(format!("log block {row} serves {n} logical blocks"));
+            }
+            let is_filled = flash.written(block) == offset && flash.programmed(block) == offset;
+            if !is_filled && !is_sealed {
+                return Err(format!("log block {row} is not written up to {offset}"));
+            }
+            free_pages += u64::from(self.pages - offset);
+        }
+        if free_pages != self.free_pages {
+            let counted = self.free_pages;
+            return Err(format!("{free_pages} free log pages, counted {counted}"));
+        }
+        self.audit_choices()
+    }
+
+    fn audit_choices(&self) -> Result<(), String> {
+        let rows = 0..self.len();
+        let key = |row: u32| {
+            (
+                self.row(row).offset,
+                self.association(row),
+                self.row(row).stamp,
+            )
+        };
+        let open = rows.clone().filter(|&row| !self.is_full(row));
+        let below = |row: &u32| self.association(*row) < self.most_logical_blocks;
+        let expected = (
+            open.clone().filter(below).min_by_key(|&row| key(row)),
+            open.min_by_key(|&row| (key(row).0, key(row).2)),
+            rows.min_by_key(|&row| (key(row).1, key(row).2)),
+        );
+        let chosen = (self.candidate(), self.emptiest(), self.victims.first());
+        if chosen != expected {
+            return Err(format!(
+                "candidate, emptiest, victim are {chosen:?}, should be {expected:?}"
+            ));
+        }
+        Ok(())
+    }
+}

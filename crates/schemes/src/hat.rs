@@ -1,0 +1,389 @@
+//! `hat`: page mapping whose table lies in phase-change memory, with translation hidden behind flash.
+//!
+//! **Paper.** Hu et al., "Achieving Page-Mapping FTL Performance at Block-Mapping FTL Cost by Hiding Address
+//! Translation", MSST 2010, section III and Algorithm 1.
+//!
+//! **RAM state.** QMT: the map entries in use, one LRU list, each with a mark "newer than the SMT". Beside it what
+//! page mapping keeps of its blocks.
+//!
+//! **Flash state.** That of `page`, operation for operation. The whole table (SMT) lies in PCM, which has a path
+//! of its own.
+//!
+//! **How it writes, reads, reclaims.** As `page`. A read that misses the QMT reads its entry from PCM first; a write
+//! programs at once and needs no old entry. Whoever comes into a full QMT drives out the entry used longest
+//! ago, which is written to PCM if it is newer: beside the flash operation, and nobody waits for it. A page moved by a
+//! collection changes its entry in the QMT, or else in PCM.
+//!
+//! **Recovery.** A power cut loses the QMT, and an entry in steady use may stay newer than PCM for ever: full OOB scan,
+//! then the entries of PCM that differ are put right. A clean shutdown writes what is newer; the next start could then
+//! read its map from PCM and no flash, but what is kept of a device is its flash, so that way is modelled only.
+//!
+//! **Deviations and why.** Algorithm 1 resets the mark on a read hit (an update would be lost: kept here) and evicts on
+//! every write to a full QMT (the text and Fig. 7 evict on a miss only: so here). How a write that misses
+//! finds its old copy is left open: it costs nothing, or with `invalidate_lookup = pcm` one PCM read beside
+//! the program. What a collection writes, and trims, are not in the paper. In the counters eviction comes
+//! before the SMT read as in Algorithm 1, in time after it as in Fig. 6. The places themselves stand in one
+//! table for QMT and SMT alike: no counter depends on which of the two holds them.
+
+use crate::parts::map_cache::{CachePolicy, HitRatio, MapCache, Mark, Producers, Translation};
+use crate::parts::page_store::{Moves, PageOptions, PageStore, Placement, Streams};
+use crate::parts::victims::GcPolicy;
+use floatgate_core::address::{Lpn, Ppn};
+use floatgate_core::flash::{Flash, Slot};
+use floatgate_core::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start, sound};
+use floatgate_core::geometry::{Geometry, Space};
+use floatgate_core::report::{Observation, SchemeCounters, Table, bits_for};
+use floatgate_core::{choice, options};
+
+choice! {
+    /// How a write that misses the QMT finds the old copy.
+    pub enum InvalidateLookup {
+        /// At no cost.
+        Free = "free",
+        /// By a PCM read beside the program.
+        Pcm = "pcm",
+    }
+}
+
+options! {
+    /// Options of `hat`.
+    pub struct HatOptions {
+        /// Memory for cached map entries, 8 bytes each.
+        qmt_bytes: u64 ["bytes"] = 131_072;
+        /// Cached map entries; goes before qmt_bytes.
+        qmt_entries: Option<u64> ["entries"] = None, shown "qmt_bytes / 8";
+        /// How a write that misses the cached entries finds the old copy.
+        invalidate_lookup: InvalidateLookup [""] = InvalidateLookup::Free;
+        /// A die collects garbage until it has this many erased blocks.
+        gc_low: u32 ["blocks, die"] = 2;
+        /// Which block a collection takes.
+        gc_policy: GcPolicy [""] = GcPolicy::Greedy;
+        /// Draws of d-choices.
+        gc_d: u64 ["draws"] = 10;
+        /// Seed of d-choices; die i draws from gc_seed + i.
+        gc_seed: u64 [""] = 1;
+        /// Whether pages moved by collections get an append point of their own.
+        streams: Streams [""] = Streams::Split;
+        /// On which die a page is written.
+        placement: Placement [""] = Placement::Static;
+    }
+}
+
+impl HatOptions {
+    fn page(&self) -> PageOptions {
+        PageOptions {
+            gc_low: self.gc_low,
+            gc_policy: self.gc_policy,
+            gc_d: self.gc_d,
+            gc_seed: self.gc_seed,
+            streams: self.streams,
+            placement: self.placement,
+        }
+    }
+
+    fn entries(&self) -> u64 {
+        crate::parts::budgets::cache_entries(self.qmt_bytes, self.qmt_entries)
+    }
+
+    fn check(&self) -> Result<(), Refusal> {
+        crate::parts::budgets::check_cache(
+            "qmt_bytes",
+            self.qmt_bytes,
+            "qmt_entries",
+            self.qmt_entries,
+        )
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counters {
+    pcm_reads: u64,
+    pcm_writes: u64,
+    hits: u64,
+    misses: u64,
+    ratio: HitRatio,
+}
+
+/// The account of QMT and SMT.
+#[derive(Debug)]
+struct Qmt {
+    cache: MapCache,
+    counters: Counters,
+}
+
+impl Qmt {
+    fn pcm_read<F: Flash>(&mut self, flash: &mut F) -> F::Token {
+        self.counters.pcm_reads += 1;
+        flash.pcm_read(F::Token::default())
+    }
+
+    fn pcm_write<F: Flash>(&mut self, flash: &mut F, after: F::Token) {
+        self.counters.pcm_writes += 1;
+        flash.pcm_write(after);
+    }
+
+    /// A new entry at the head; the tail makes room for it.
+    fn insert<F: Flash>(&mut self, flash: &mut F, lpn: Lpn, request: &Producers<F::Token>) -> u32 {
+        let tail = self.cache.victim();
+        if let Some(slot) = tail.filter(|&slot| self.cache.is_dirty(slot)) {
+            let produced = request.of(self.cache.produced(slot));
+            self.pcm_write(flash, produced.unwrap_or_default());
+        }
+        self.cache.put(lpn, tail)
+    }
+}
+
+/// What a collection inside a request changes in the map.
+struct Moved<'a, T> {
+    qmt: &'a mut Qmt,
+    request: &'a mut Producers<T>,
+}
+
+impl<F: Flash> Moves<F> for Moved<'_, F::Token> {
+    fn moved(&mut self, flash: &mut F, lpn: Lpn, _to: Ppn, done: F::Token) {
+        match self.qmt.cache.slot(lpn) {
+            Some(slot) => {
+                let mark = self.request.note(done);
+                self.qmt.cache.set_dirty(slot, mark);
+            }
+            None => self.qmt.pcm_write(flash, done),
+        }
+    }
+}
+
+/// HAT on all dies.
+#[derive(Debug)]
+pub struct Hat {
+    store: PageStore,
+    qmt: Qmt,
+    lookup: InvalidateLookup,
+}
+
+impl Hat {
+    fn of(options: &HatOptions, store: PageStore) -> Self {
+        let pages = store.geometry().logical_pages;
+        Self {
+            store,
+            qmt: Qmt {
+                cache: MapCache::new(pages, options.entries(), CachePolicy::Lru),
+                counters: Counters::default(),
+            },
+            lookup: options.invalidate_lookup,
+        }
+    }
+
+    /// Puts the SMT right after a scan: every entry is read, and written if it differs. What survives of a device is its
+    /// flash, so the SMT counts as blank: the entries that differ are those of the pages that were found.
+    fn renew_smt<F: Flash>(&mut self, flash: &mut F) {
+        for lpn in (0..self.store.geometry().logical_pages).map(Lpn) {
+            let read = self.qmt.pcm_read(flash);
+            if self.store.place(lpn).is_some() {
+                self.qmt.pcm_write(flash, read);
+            }
+        }
+    }
+
+    fn write_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        slot: Slot,
+        lpn: Lpn,
+        request: &mut Producers<F::Token>,
+    ) -> Result<(), F::Error> {
+        let qmt = &mut self.qmt;
+        let mut moved = Moved { qmt, request };
+        let none = F::Token::default();
+        let done = self.store.write(flash, slot, lpn, none, &mut moved)?;
+        let cached = self.qmt.cache.slot(lpn);
+        self.qmt
+            .counters
+            .ratio
+            .count(Translation::Write, true, cached.is_some());
+        let entry = match cached {
+            Some(entry) => {
+                self.qmt.counters.hits += 1;
+                self.qmt.cache.touch(entry);
+                entry
+            }
+            None => {
+                self.qmt.counters.misses += 1;
+                if self.lookup == InvalidateLookup::Pcm {
+                    self.qmt.pcm_read(flash);
+                }
+                self.qmt.insert(flash, lpn, request)
+            }
+        };
+        let mark = request.note(done);
+        self.qmt.cache.set_dirty(entry, mark);
+        Ok(())
+    }
+
+    fn read_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        slot: Slot,
+        lpn: Lpn,
+        request: &Producers<F::Token>,
+    ) -> Result<(), F::Error> {
+        let at = self.store.place(lpn);
+        let cached = self.qmt.cache.slot(lpn);
+        self.qmt
+            .counters
+            .ratio
+            .count(Translation::Read, at.is_some(), cached.is_some());
+        let translated = match cached {
+            Some(entry) => {
+                self.qmt.counters.hits += 1;
+                self.qmt.cache.touch(entry);
+                F::Token::default()
+            }
+            None => {
+                self.qmt.counters.misses += 1;
+                self.qmt.pcm_read(flash)
+            }
+        };
+        if at.is_none() {
+            flash.host_unwritten(slot, translated);
+        } else {
+            flash.host_read(slot, at, translated)?;
+        }
+        if cached.is_none() {
+            self.qmt.insert(flash, lpn, request);
+        }
+        Ok(())
+    }
+
+    fn trim_page<F: Flash>(&mut self, flash: &mut F, lpn: Lpn) {
+        let old = self.store.trim(lpn);
+        match self.qmt.cache.slot(lpn) {
+            Some(entry) if old.is_some() => self.qmt.cache.set_dirty(entry, Mark::NONE),
+            Some(_) => {}
+            None => self.qmt.pcm_write(flash, F::Token::default()),
+        }
+    }
+}
+
+impl Ftl for Hat {
+    const KEY: &'static str = "hat";
+    const TITLE: &'static str = "HAT";
+    const SUMMARY: &'static str =
+        "page mapping with its table in PCM, translation beside the flash";
+    const SOURCE: &'static str = "Hu et al., MSST 2010";
+    type Options = HatOptions;
+
+    fn ram_bytes(geometry: &Geometry, options: &HatOptions) -> u64 {
+        PageStore::ram_bytes(geometry)
+            + MapCache::ram_bytes(geometry.logical_pages, options.entries())
+    }
+
+    fn tables(geometry: &Geometry, options: &HatOptions) -> Vec<Table> {
+        let pages = u64::from(geometry.logical_pages);
+        vec![
+            Table::sram("QMT", options.entries(), 2 * bits_for(pages) + 1),
+            Table::pcm("SMT", pages, 32),
+        ]
+    }
+
+    fn format<F: Flash>(
+        space: &Space,
+        options: &HatOptions,
+        start: Start,
+        flash: &mut F,
+    ) -> Result<Self, Refusal> {
+        options.check()?;
+        let store = PageStore::format(space, &options.page(), start, flash)?;
+        Ok(Self::of(options, store))
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &HatOptions,
+        _means: Means,
+        flash: &mut F,
+    ) -> Result<Self, NoRecovery<F::Error>> {
+        options.check()?;
+        let store = PageStore::recover(space, &options.page(), flash)?;
+        let mut hat = Self::of(options, store);
+        hat.renew_smt(flash);
+        sound(hat, flash)
+    }
+
+    /// After a clean shutdown the table in PCM is complete: its entries give the valid pages too, and no flash is
+    /// read. That way is modelled only: a flash bears no PCM, so [`Ftl::recover`] has no table to read.
+    fn recovery_costs(geometry: &Geometry, _options: &HatOptions) -> Vec<RecoveryCost> {
+        let pcm_reads = geometry.logical_pages.into();
+        let scan = RecoveryCost {
+            pcm_reads,
+            ..RecoveryCost::scan("full scan", geometry.pages().into())
+        };
+        let table = RecoveryCost {
+            is_after_shutdown: true,
+            pcm_reads,
+            ..RecoveryCost::scan("table in PCM", 0)
+        };
+        vec![scan, table]
+    }
+
+    #[inline]
+    fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        let mut request = self.qmt.cache.begin();
+        run.iter()
+            .try_for_each(|(lpn, slot)| self.write_page(flash, slot, lpn, &mut request))
+    }
+
+    #[inline]
+    fn read<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        let request = self.qmt.cache.begin();
+        run.iter()
+            .try_for_each(|(lpn, slot)| self.read_page(flash, slot, lpn, &request))
+    }
+
+    fn trim<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        run.iter().for_each(|(lpn, _)| self.trim_page(flash, lpn));
+        Ok(())
+    }
+
+    fn shutdown<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
+        for slot in 0..self.qmt.cache.len() {
+            if self.qmt.cache.is_dirty(slot) {
+                self.qmt.pcm_write(flash, F::Token::default());
+                self.qmt.cache.set_clean(slot);
+            }
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, lpn: Lpn) {
+        self.store.prefetch(lpn);
+    }
+
+    fn counters(&self) -> SchemeCounters {
+        let c = &self.qmt.counters;
+        let mut counters = SchemeCounters::default();
+        counters.extra("pcm_reads", c.pcm_reads);
+        counters.extra("pcm_writes", c.pcm_writes);
+        counters.extra("qmt_hits", c.hits);
+        counters.extra("qmt_misses", c.misses);
+        c.ratio.stats(&mut counters);
+        counters
+    }
+
+    fn reset_counters(&mut self) {
+        self.qmt.counters = Counters::default();
+    }
+
+    fn observe(&self, seen: &mut Observation) {
+        seen.sum("qmt_entries", self.qmt.cache.len().into());
+        seen.sum("qmt_dirty", self.qmt.cache.dirty_entries().into());
+        seen.sum("erased_blocks", self.store.erased_blocks().into());
+    }
+
+    fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
+        self.qmt.cache.audit()?;
+        self.store.audit(flash)
+    }
+}
+
+#[cfg(test)]
+mod tests;

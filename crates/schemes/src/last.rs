@@ -1,0 +1,528 @@
+//! `last`: large writes to sequential log blocks, small ones to a random log buffer with a hot and a cold
+//! partition.
+//!
+//! **Paper.** Lee, Shin, Kim, Kim, "LAST: Locality-Aware Sector Translation for NAND Flash Memory-Based
+//! Storage Systems", SPEED 2008, section 3.
+//!
+//! **RAM state.** Block map; the sequential log block of each logical block in the order of their last
+//! writes; for the random log buffer a page map with the number of each page's write, and for each of its blocks the
+//! partition, the age and the association degree (the merge cost table); the thresholds `k` and `H`.
+//!
+//! **Flash state.** Data blocks, written by merges only; sequential log blocks with pages at their own
+//! offsets; random log blocks filled in order; optionally map blocks. OOB: LPN, sequence number, and the role,
+//! which tells the three kinds of log block apart.
+//!
+//! **How it writes, reads, reclaims.** A page of a request longer than the threshold goes to the sequential
+//! log block of its logical block while it lies above everything there. All else goes to the random log
+//! buffer: to the hot partition if the page's last write to the buffer is less than `k` writes ago or lies in a
+//! hot block, else to the cold one. Sequential log blocks are merged one by one, whole ones first. For the random
+//! ones the order is: hot blocks that died, hot blocks long untouched, the hot partition's own oldest while it is
+//! above its size, the cold block with the lowest degree. `k` and `H` follow the dead blocks and the
+//! utilisation of the partitions. A read is one page read.
+//!
+//! **Recovery.** Block map from the map blocks or a full OOB scan; the kinds of log blocks from their roles;
+//! newest sequence number per page, whose order also gives the write numbers. Thresholds and update times start
+//! anew. Found log blocks take no more pages. A data block with a page that a power cut has spoilt is rebuilt.
+//!
+//! **Deviations and why.** The paper names neither starting values nor step sizes, and lets the partition
+//! sizes follow from who gets a reclaimed block; here the asking partition gets it, and two rules of ours
+//! keep the hot one at its size (otherwise a partition could starve). A page that does not fit its sequential
+//! log block goes to the random log buffer, as LAST++ says. Hot-cold swapping for wear is only hinted at
+//! in the paper and is left out.
+
+mod partitions;
+#[cfg(test)]
+mod tests;
+
+use crate::parts::heat::Heat;
+use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log, recovery_costs};
+use floatgate_core::address::Lpn;
+use floatgate_core::flash::{Flash, Role, Slot};
+use floatgate_core::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start, sound};
+use floatgate_core::geometry::{Geometry, Space};
+use floatgate_core::options;
+use floatgate_core::report::{Observation, SchemeCounters, Table, bits_for};
+use partitions::{Partitions, Rule};
+
+options! {
+    /// Options of `last`.
+    pub struct LastOptions {
+        /// Log blocks of the whole device, sequential and random; at least 3 a die.
+        log_blocks: Option<u32> ["blocks, device"] = None, shown "required";
+        /// Those of them that take sequential writes; at least 1 a die, and 2 must remain.
+        sequential_log_blocks: Option<u32> ["blocks, device"] = None, shown "a sixteenth of log_blocks, at least 1 a die";
+        /// A request longer than this is sequential.
+        sequential_threshold: u32 ["pages"] = 2;
+        /// k at the start: a cold page is hot if written again within this many page writes to the random log buffer.
+        hot_interval: Option<u64> ["page writes"] = None, shown "half the random log buffer";
+        /// One step of k.
+        hot_interval_step: Option<u64> ["page writes"] = None, shown "pages of a block";
+        /// H at the start: size of the hot partition, from 1 to all but one of the random log blocks.
+        hot_blocks: Option<u32> ["blocks, die"] = None, shown "half the random log blocks";
+        /// Reclaimed random log blocks between two adjustments of k and H.
+        adjust_period: Option<u32> ["reclaims"] = None, shown "the random log blocks of a die";
+        /// Utilisation of the hot partition below which k shrinks.
+        low_utilization: u32 ["1/1000"] = 500;
+        /// A hot block without a write or an invalidation for longer than this is reclaimed.
+        age_threshold: Option<u64> ["page writes"] = None, shown "pages of the random log buffer";
+        /// Blocks of each die that keep the block map in flash; 0 turns it off, else at least 2.
+        map_blocks: u32 ["blocks, die"] = 0;
+        /// Entries in one map page.
+        map_entries_per_page: u32 ["entries"] = 512;
+    }
+}
+
+/// The list of sequential log blocks, least recently written first.
+const SEQUENTIAL: usize = 0;
+
+/// What an adjustment looks at.
+#[derive(Clone, Copy, Default, Debug)]
+struct Signs {
+    dead_hot: u32,
+    hot_utilisation: u64,
+    cold_utilisation: u64,
+}
+
+/// One instance of LAST.
+#[derive(Debug)]
+pub struct Last {
+    h: Hybrid<Partitions>,
+    log_blocks: u32,
+    sequential_blocks: u32,
+    random_blocks: u32,
+    sequential_threshold: u32,
+    /// `k`.
+    hot_interval: u64,
+    hot_interval_step: u64,
+    /// `k` is at most this: the pages of the random log buffer.
+    hot_interval_max: u64,
+    /// `H`.
+    hot_blocks: u32,
+    adjust_period: u32,
+    low_utilization: u64,
+    age_threshold: u64,
+    /// Reclaims since the last adjustment.
+    reclaims: u32,
+    before: Signs,
+    sequential_pages: u64,
+    /// Host pages programmed in random log blocks by partition.
+    random_pages: [u64; 2],
+    adjustments: u64,
+    reclaims_by_rule: [u64; Rule::COUNT],
+    /// Valid pages in the victims of the random log buffer.
+    victim_valid_pages: u64,
+}
+
+/// Sequential ones of the log blocks of an instance, unless an option says otherwise.
+fn default_sequential(log_blocks: u32) -> u32 {
+    (log_blocks / 16).max(1)
+}
+
+/// Sequential and random log blocks of an instance.
+fn budgets(space: &Space, options: &LastOptions) -> Result<(u32, u32), Refusal> {
+    const KEY: &str = "sequential_log_blocks";
+    let log_blocks = crate::parts::budgets::log_budget(space, options.log_blocks, 3)?;
+    let sequential = match options.sequential_log_blocks {
+        Some(blocks) => space.share(KEY, blocks)?,
+        None => default_sequential(log_blocks),
+    };
+    if sequential == 0 {
+        let text = format!("{KEY} = 0: at least 1 on each die");
+        return Err(Refusal::new(KEY, text));
+    }
+    if sequential > log_blocks - 2 {
+        let text = format!(
+            "{KEY}: {sequential} of the {log_blocks} log blocks of a die, but at least 2 must remain for random writes"
+        );
+        return Err(Refusal::new(KEY, text));
+    }
+    Ok((sequential, log_blocks - sequential))
+}
+
+/// An empty random log buffer.
+fn partitions(space: &Space, plan: &HybridPlan) -> Partitions {
+    let pages = space.geometry.pages_per_block;
+    Partitions::new(plan.log_slots, pages, space.logical_blocks())
+}
+
+impl Last {
+    /// What a die needs, and its sequential and random log blocks.
+    fn plan(space: &Space, options: &LastOptions) -> Result<(HybridPlan, (u32, u32)), Refusal> {
+        let (sequential_blocks, random_blocks) = budgets(space, options)?;
+        if options.adjust_period == Some(0) {
+            let text = "adjust_period = 0: at least 1 reclaim between two adjustments";
+            return Err(Refusal::new("adjust_period", text.into()));
+        }
+        let log_blocks = sequential_blocks + random_blocks;
+        let plan = HybridPlan {
+            log_blocks,
+            log_slots: log_blocks,
+            reserve: 1,
+            map_blocks: options.map_blocks,
+            map_entries_per_page: options.map_entries_per_page,
+            lists: 1,
+        };
+        Ok((plan, (sequential_blocks, random_blocks)))
+    }
+
+    fn new(h: Hybrid<Partitions>, options: &LastOptions, sizes: (u32, u32)) -> Self {
+        let (sequential_blocks, random_blocks) = sizes;
+        let pages = u64::from(h.pages_per_block());
+        let random_pages = u64::from(random_blocks) * pages;
+        let mut last = Self {
+            h,
+            log_blocks: sequential_blocks + random_blocks,
+            sequential_blocks,
+            random_blocks,
+            sequential_threshold: options.sequential_threshold,
+            hot_interval: options.hot_interval.unwrap_or(random_pages / 2),
+            hot_interval_step: options.hot_interval_step.unwrap_or(pages),
+            hot_interval_max: random_pages,
+            hot_blocks: options.hot_blocks.unwrap_or(random_blocks / 2),
+            adjust_period: options.adjust_period.unwrap_or(random_blocks),
+            low_utilization: options.low_utilization.into(),
+            age_threshold: options.age_threshold.unwrap_or(random_pages),
+            reclaims: 0,
+            before: Signs::default(),
+            sequential_pages: 0,
+            random_pages: [0; 2],
+            adjustments: 0,
+            reclaims_by_rule: [0; Rule::COUNT],
+            victim_valid_pages: 0,
+        };
+        last.clamp();
+        last
+    }
+
+    /// After a power cut: the log blocks go where the roles of their pages say. There are never more of a kind than
+    /// before the cut, because none becomes one of the other kind.
+    fn take_found<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        mut found: Vec<FoundLog>,
+    ) -> Result<(), NoRecovery<F::Error>> {
+        for FoundLog { log, role, .. } in &found {
+            if let Some(heat) = Heat::of_role(*role) {
+                let valid = self.h.valid_pages(*log).map(|(_, _, l)| l);
+                let valid: Vec<u32> = valid.collect();
+                self.h.watch.adopt(*log, heat, valid.into_iter());
+            }
+        }
+        self.h.watch.number_writes();
+        found.sort_unstable_by_key(|found| found.last);
+        for FoundLog { log, role, .. } in found {
+            if Heat::of_role(role).is_none() {
+                let is_aligned = self.h.aligned_to(log).is_some();
+                match is_aligned.then(|| self.h.adopt(log)).flatten() {
+                    Some(_) => self.h.lists.push_back(SEQUENTIAL, log.0),
+                    None => self.h.give_up(flash, log)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A page of a sequential request. Returns whether it could be placed; if not, it belongs in the random
+    /// log buffer.
+    #[inline]
+    fn write_sequential<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        slot: Slot,
+        lpn: Lpn,
+    ) -> Result<bool, F::Error> {
+        let (l, o) = self.h.split(lpn);
+        let log = match self.h.owned(l) {
+            Some(log) => log,
+            None => {
+                if self.h.lists.len(SEQUENTIAL) == self.sequential_blocks {
+                    self.reclaim_sequential(flash)?;
+                }
+                let log = self.h.take_log(flash, 0, Some(l))?;
+                self.h.lists.push_back(SEQUENTIAL, log.0);
+                log
+            }
+        };
+        if o < self.h.written(flash, log) {
+            return Ok(false);
+        }
+        self.h
+            .write_at(flash, slot, log, o, lpn, Role::LogSequential)?;
+        self.h.lists.move_to_back(SEQUENTIAL, log.0);
+        self.sequential_pages += 1;
+        Ok(true)
+    }
+
+    /// Merges the least recently written sequential log block, of those that are valid throughout if there are
+    /// any (they cost no copy).
+    fn reclaim_sequential<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
+        let pages = self.h.pages_per_block();
+        let whole = |&log: &u32| self.h.valid(Log(log)) == pages;
+        let lists = &self.h.lists;
+        let victim = lists
+            .iter(SEQUENTIAL)
+            .find(whole)
+            .or_else(|| lists.first(SEQUENTIAL));
+        let victim = Log(victim.expect("at least one sequential log block"));
+        let owner = self
+            .h
+            .owner(victim)
+            .expect("a sequential log block has an owner");
+        self.h.merge_aligned(flash, victim, owner)?;
+        Ok(())
+    }
+
+    #[inline]
+    fn write_random<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        slot: Slot,
+        lpn: Lpn,
+    ) -> Result<(), F::Error> {
+        loop {
+            let heat = self.heat_of(lpn);
+            let log = match self.h.watch.open(heat) {
+                Some(log) => log,
+                None if self.h.watch.in_use() < self.random_blocks => {
+                    let log = self.h.take_log(flash, 0, None)?;
+                    self.h.watch.take(log, heat);
+                    log
+                }
+                // The merge may have moved the page, and k may have changed: judge it again.
+                None => {
+                    self.reclaim_random(flash, heat)?;
+                    continue;
+                }
+            };
+            let position = self.h.written(flash, log);
+            self.random_pages[heat as usize] += 1;
+            self.h.append(flash, slot, log, lpn, heat.role())?;
+            self.h.watch.written(log, position);
+            return Ok(());
+        }
+    }
+
+    /// Where a page belongs, by the distance to its last write.
+    #[inline]
+    fn heat_of(&self, lpn: Lpn) -> Heat {
+        let Some(log) = self.h.newest_log(lpn) else {
+            return Heat::Cold;
+        };
+        match self.h.watch.heat(log) {
+            None => Heat::Cold,
+            Some(Heat::Hot) => Heat::Hot,
+            Some(Heat::Cold) => {
+                let (_, position) = self.h.space().geometry.split(self.h.newest(lpn));
+                if self.h.watch.writes_since(log, position) < self.hot_interval {
+                    Heat::Hot
+                } else {
+                    Heat::Cold
+                }
+            }
+        }
+    }
+
+    /// Wins a block of the random log buffer by a full merge.
+    fn reclaim_random<F: Flash>(&mut self, flash: &mut F, asking: Heat) -> Result<(), F::Error> {
+        let (victim, rule) = self
+            .h
+            .watch
+            .victim(asking, self.hot_blocks, self.age_threshold);
+        self.reclaims_by_rule[rule as usize] += 1;
+        self.victim_valid_pages += u64::from(self.h.valid(victim));
+        self.h.merge_full(flash, victim)?;
+        self.reclaims += 1;
+        if self.reclaims == self.adjust_period {
+            self.reclaims = 0;
+            self.adjust();
+        }
+        Ok(())
+    }
+
+    /// Lets `k` and `H` follow what happened since the last time.
+    fn adjust(&mut self) {
+        let now = Signs {
+            dead_hot: self.h.watch.dead_hot(),
+            hot_utilisation: self.h.watch.utilisation_permille(Heat::Hot),
+            cold_utilisation: self.h.watch.utilisation_permille(Heat::Cold),
+        };
+        let before = std::mem::replace(&mut self.before, now);
+        let fewer_dead = now.dead_hot < before.dead_hot;
+        let mut shrunk = false;
+        if now.dead_hot > before.dead_hot {
+            self.hot_blocks -= 1;
+        } else if fewer_dead && now.hot_utilisation > before.hot_utilisation {
+            self.hot_blocks += 1;
+        } else if fewer_dead && now.hot_utilisation < self.low_utilization {
+            self.hot_interval = self.hot_interval.saturating_sub(self.hot_interval_step);
+            shrunk = true;
+        }
+        if !shrunk && now.cold_utilisation < before.cold_utilisation {
+            self.hot_interval = self.hot_interval.saturating_add(self.hot_interval_step);
+        }
+        self.clamp();
+        self.adjustments += 1;
+    }
+
+    fn clamp(&mut self) {
+        self.hot_blocks = self.hot_blocks.clamp(1, self.random_blocks - 1);
+        self.hot_interval = self.hot_interval.clamp(1, self.hot_interval_max);
+    }
+
+    /// The sizes and thresholds of this moment.
+    fn observe_state(&self, seen: &mut Observation) {
+        let watch = &self.h.watch;
+        seen.mean("hot_interval", self.hot_interval as f64);
+        seen.mean("hot_blocks_target", f64::from(self.hot_blocks));
+        seen.sum("hot_blocks", f64::from(watch.blocks(Heat::Hot)));
+        seen.sum("cold_blocks", f64::from(watch.blocks(Heat::Cold)));
+        seen.sum("dead_hot_blocks", f64::from(watch.dead_hot()));
+        seen.mean("hot_utilisation", watch.utilisation(Heat::Hot));
+        seen.mean("cold_utilisation", watch.utilisation(Heat::Cold));
+        seen.mean("cold_degree", watch.mean_cold_degree());
+        let sequential = self.h.lists.len(SEQUENTIAL);
+        seen.sum("sequential_blocks", f64::from(sequential));
+    }
+}
+
+impl Ftl for Last {
+    const KEY: &'static str = "last";
+    const TITLE: &'static str = "LAST";
+    const SUMMARY: &'static str = "sequential log blocks, and random ones parted into hot and cold";
+    const SOURCE: &'static str = "Lee et al., SPEED 2008";
+    type Options = LastOptions;
+
+    fn ram_bytes(geometry: &Geometry, options: &LastOptions) -> u64 {
+        let log_blocks = options.log_blocks.unwrap_or(0);
+        Hybrid::<()>::ram_bytes(geometry, log_blocks) + Partitions::ram_bytes(geometry, log_blocks)
+    }
+
+    fn tables(geometry: &Geometry, options: &LastOptions) -> Vec<Table> {
+        let log_blocks = options.log_blocks.unwrap_or(0);
+        let dies = geometry.dies;
+        let sequential = options
+            .sequential_log_blocks
+            .unwrap_or_else(|| default_sequential(log_blocks / dies).saturating_mul(dies))
+            .min(log_blocks);
+        let pages = u64::from(geometry.pages_per_block);
+        let random_pages = u64::from(log_blocks - sequential) * pages;
+        vec![
+            Table::sram("block map", geometry.logical_blocks().into(), 32),
+            Table::sram("page map of the random log buffer", random_pages, 32),
+            Table::sram("sequential log map", sequential.into(), 32),
+            Table::sram("merge cost table", log_blocks.into(), bits_for(pages)),
+        ]
+    }
+
+    fn format<F: Flash>(
+        space: &Space,
+        options: &LastOptions,
+        start: Start,
+        flash: &mut F,
+    ) -> Result<Self, Refusal> {
+        let (plan, sizes) = Self::plan(space, options)?;
+        let mut h = Hybrid::format(space, &plan, start, Partitions::default(), flash)?;
+        // Only now is it certain that the sizes are those of a device that exists.
+        h.watch = partitions(space, &plan);
+        Ok(Self::new(h, options, sizes))
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &LastOptions,
+        means: Means,
+        flash: &mut F,
+    ) -> Result<Self, NoRecovery<F::Error>> {
+        let (plan, sizes) = Self::plan(space, options)?;
+        plan.check(space)?;
+        let (h, found) = Hybrid::recover(space, &plan, means, partitions(space, &plan), flash)?;
+        let mut last = Self::new(h, options, sizes);
+        last.take_found(flash, found)?;
+        sound(last, flash)
+    }
+
+    fn recovery_costs(geometry: &Geometry, options: &LastOptions) -> Vec<RecoveryCost> {
+        let plan = Self::plan(&Space::whole(geometry), options);
+        recovery_costs(geometry, plan.map(|(plan, _)| plan))
+    }
+
+    #[inline]
+    fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        let sequential = run.request_pages > self.sequential_threshold;
+        for (lpn, slot) in run.iter() {
+            if !(sequential && self.write_sequential(flash, slot, lpn)?) {
+                self.write_random(flash, slot, lpn)?;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn read<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        run.iter()
+            .try_for_each(|(lpn, slot)| self.h.read(flash, slot, lpn))
+    }
+
+    fn trim<F: Flash>(&mut self, _flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        run.iter().for_each(|(lpn, _)| self.h.trim(lpn));
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, lpn: Lpn) {
+        self.h.prefetch(lpn);
+    }
+
+    fn counters(&self) -> SchemeCounters {
+        let merges = &self.h.merges;
+        let mut counters = SchemeCounters::of(merges);
+        counters.extra("seq_pages", self.sequential_pages);
+        counters.extra("cold_pages", self.random_pages[Heat::Cold as usize]);
+        counters.extra("hot_pages", self.random_pages[Heat::Hot as usize]);
+        counters.extra("log_reclaimed", merges.log_reclaimed);
+        counters.extra("log_pages_used", merges.log_pages_used);
+        counters.stat_sums(Rule::NAMES.into_iter().zip(self.reclaims_by_rule));
+        counters.stat_sums([
+            ("victim_valid_pages", self.victim_valid_pages),
+            ("adjustments", self.adjustments),
+        ]);
+        counters.stats_of(|seen| self.observe_state(seen));
+        counters
+    }
+
+    fn reset_counters(&mut self) {
+        self.h.merges = Default::default();
+        self.sequential_pages = 0;
+        self.random_pages = [0; 2];
+        self.adjustments = 0;
+        self.reclaims_by_rule = Default::default();
+        self.victim_valid_pages = 0;
+    }
+
+    fn observe(&self, seen: &mut Observation) {
+        self.observe_state(seen);
+        self.h.merges.observe(seen);
+    }
+
+    fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
+        let live = self.h.audit(flash, self.log_blocks)?;
+        self.h.watch.audit(&self.h, flash)?;
+        let sequential = self.h.lists.len(SEQUENTIAL);
+        let random = self.h.watch.in_use();
+        if sequential > self.sequential_blocks || random > self.random_blocks {
+            return Err(format!(
+                "{sequential} sequential and {random} random log blocks, budgets {} and {}",
+                self.sequential_blocks, self.random_blocks
+            ));
+        }
+        if sequential + random != self.h.logs_in_use() {
+            return Err("a log block is neither sequential nor random".into());
+        }
+        let k = 1..=self.hot_interval_max;
+        if !k.contains(&self.hot_interval) || !(1..self.random_blocks).contains(&self.hot_blocks) {
+            let (k, h) = (self.hot_interval, self.hot_blocks);
+            return Err(format!("k = {k} or H = {h} is out of bounds"));
+        }
+        Ok(live)
+    }
+}

@@ -1,0 +1,116 @@
+//! Clean shutdown of LAST++: writes the snapshot, and takes it back before the first change.
+
+use super::costs::snapshot_blocks;
+use super::snapshot::{LogPages, SegmentBlocks};
+use super::{LastPlusPlus, SNAPSHOT_TAG};
+use crate::parts::hybrid::{Log, LogPage};
+use floatgate_core::address::Lpn;
+use floatgate_core::flash::{Cause, Flash, Oob, Role};
+
+impl LastPlusPlus {
+    /// Blocks that each die gives for a snapshot of that many pages; `None` if one lacks them.
+    pub(super) fn snapshot_blocks(&self, pages: u64) -> Option<Vec<u32>> {
+        let geometry = &self.h.space().geometry;
+        (0..u64::from(self.dies()))
+            .map(|die| {
+                let blocks = snapshot_blocks(pages, die, geometry);
+                let free = u64::from(self.h.free_blocks(die as u32));
+                (blocks <= free).then_some(blocks as u32)
+            })
+            .collect()
+    }
+
+    pub(super) fn write_snapshot<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        pages: u64,
+    ) -> Result<(), F::Error> {
+        let Some(blocks) = self.snapshot_blocks(pages) else {
+            self.counts.snapshots_left_out += 1;
+            return Ok(());
+        };
+        let mut first_of_die = Vec::with_capacity(blocks.len());
+        for (die, n) in (0..).zip(blocks) {
+            first_of_die.push(self.snapshot.len());
+            for _ in 0..n {
+                let block = self.h.lend_block(die);
+                self.snapshot.push(block);
+            }
+        }
+        let content = if F::BEARS_DATA {
+            self.snapshot_content()
+        } else {
+            Vec::new()
+        };
+        let (dies, per_block) = (u64::from(self.dies()), u64::from(self.h.pages_per_block()));
+        let page_bytes = flash.page_bytes() as usize;
+        for i in 0..pages {
+            let (row, die) = (i / dies, i % dies);
+            let block = self.snapshot[first_of_die[die as usize] + (row / per_block) as usize];
+            let to = flash.geometry().ppn(block, (row % per_block) as u32);
+            let oob = Oob {
+                lpn: Lpn(i as u32),
+                role: Role::Map,
+                tag: SNAPSHOT_TAG,
+            };
+            let fill = |bytes: &mut [u8]| {
+                let rest = &content[i as usize * page_bytes..];
+                let n = rest.len().min(bytes.len());
+                bytes[..n].copy_from_slice(&rest[..n]);
+            };
+            flash.program_map(to, oob, fill, F::Token::default())?;
+        }
+        self.counts.snapshot_programs += pages;
+        Ok(())
+    }
+
+    pub(super) fn snapshot_content(&self) -> Vec<u8> {
+        let geometry = &self.h.space().geometry;
+        let pages = self.h.pages_per_block();
+        let block_on = |segment, die| {
+            let log = self.h.owned(self.logical(segment, die))?;
+            let block = self.h.log_block(log);
+            // Not as the flash has it: a position that a power cut has spoilt holds no page.
+            let pst = (0..pages).map(|o| self.h.log_page(log, o).is_some());
+            Some((block.0 - geometry.pbn(die, 0).0, pst.collect()))
+        };
+        let segments: Vec<SegmentBlocks> = self
+            .h
+            .watch
+            .segments
+            .iter()
+            .map(|segment| (0..self.dies()).map(|die| block_on(segment, die)).collect())
+            .collect();
+        let mut by_die: Vec<Vec<Log>> = vec![Vec::new(); self.dies() as usize];
+        for log in self.h.watch.random.logs() {
+            by_die[geometry.die_of(self.h.log_block(log)) as usize].push(log);
+        }
+        let entry = |log, position| {
+            let lpn = self.h.log_page(log, position);
+            let page = Some(LogPage { log, position });
+            let (_, updates) = self.h.watch.random.entry(page)?;
+            (lpn.is_some() && self.h.is_valid_at(log, position))
+                .then(|| (self.h.space().device_lpn(lpn), updates))
+        };
+        let random: Vec<LogPages> = by_die
+            .into_iter()
+            .map(|mut logs| {
+                logs.sort_unstable_by_key(|&log| self.h.log_block(log));
+                let pages_of = |log| (0..pages).map(move |position| (log, position));
+                let all = logs.into_iter().flat_map(pages_of);
+                all.map(|(log, position)| entry(log, position)).collect()
+            })
+            .collect();
+        self.plan.layout.write(&segments, &random)
+    }
+
+    /// The tables are about to change: the snapshot is worth nothing from now on.
+    #[cold]
+    pub(super) fn drop_snapshot<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
+        for block in std::mem::take(&mut self.snapshot) {
+            flash.erase(block, Cause::Map, F::Token::default())?;
+            self.h.take_back(block);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,202 @@
+//! `page`: ideal page mapping.
+//!
+//! **Paper.** The yardstick of all five: HAT section II.B.1, LAST++ section 2.1 and Table II, FASTer Table II,
+//! BLogFTL Table 2. Victim rules: greedy and cost-benefit (Kawaguchi et al., USENIX 1995), FIFO and
+//! d-choices (Van Houdt, SIGMETRICS 2013).
+//!
+//! **RAM state.** The whole page table; per block the valid pages, the order of allocation, an age.
+//!
+//! **Flash state.** Data blocks filled in order. OOB: LPN, sequence number, role data.
+//!
+//! **How it writes, reads, reclaims.** A page is appended to the open block of its die; the old copy becomes
+//! invalid. When the open block is full and the die has fewer than `gc_low` erased blocks, blocks are
+//! collected: valid pages move to an append point of their own (or the common one), the block is erased.
+//! A read is one page read.
+//!
+//! **Recovery.** Full OOB scan: the newest number of an LPN wins. The tag of a moved page tells the block that a
+//! cut collection was filling, and the one it had emptied. Blocks found in use are closed.
+//!
+//! **Deviations and why.** The papers give the scheme in a paragraph. HAT's GC threshold of 0.2 is read as a
+//! share of the spare blocks (a fifth of the device cannot stay erased when a tenth is spare). Blocks
+//! without an invalid page are never taken, whatever the policy: moving them gains nothing. Age counts
+//! programs, not time.
+
+use crate::parts::page_store::{PageOptions, PageStore};
+use floatgate_core::address::Lpn;
+use floatgate_core::flash::Flash;
+use floatgate_core::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start, sound};
+use floatgate_core::geometry::{Geometry, Space};
+use floatgate_core::report::{Combine, Observation, SchemeCounters, Table, bits_for};
+
+/// Ideal page mapping on all dies.
+#[derive(Debug)]
+pub struct Page {
+    store: PageStore,
+    /// Pages of the host's requests: each touches one entry of the table, as does each page moved.
+    host_pages: u64,
+}
+
+impl Ftl for Page {
+    const KEY: &'static str = "page";
+    const TITLE: &'static str = "Page mapping";
+    const SUMMARY: &'static str = "the whole page table in memory: the yardstick";
+    const SOURCE: &'static str = "HAT (MSST 2010) II.B.1; LAST++ (TOS 2016) 2.1";
+    type Options = PageOptions;
+
+    fn ram_bytes(geometry: &Geometry, _options: &PageOptions) -> u64 {
+        PageStore::ram_bytes(geometry)
+    }
+
+    fn tables(geometry: &Geometry, _options: &PageOptions) -> Vec<Table> {
+        let pages = u64::from(geometry.logical_pages);
+        vec![Table::dram("page map", pages, bits_for(pages))]
+    }
+
+    fn format<F: Flash>(
+        space: &Space,
+        options: &PageOptions,
+        start: Start,
+        flash: &mut F,
+    ) -> Result<Self, Refusal> {
+        Ok(Self {
+            store: PageStore::format(space, options, start, flash)?,
+            host_pages: 0,
+        })
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &PageOptions,
+        _means: Means,
+        flash: &mut F,
+    ) -> Result<Self, NoRecovery<F::Error>> {
+        let store = PageStore::recover(space, options, flash)?;
+        let page = Self {
+            store,
+            host_pages: 0,
+        };
+        sound(page, flash)
+    }
+
+    #[inline(always)]
+    fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        self.host_pages += u64::from(run.pages);
+        for (lpn, slot) in run.iter() {
+            self.store
+                .write(flash, slot, lpn, F::Token::default(), &mut ())?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn read<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        self.host_pages += u64::from(run.pages);
+        for (lpn, slot) in run.iter() {
+            let at = self.store.place(lpn);
+            if at.is_none() {
+                flash.host_unwritten(slot, F::Token::default());
+            } else {
+                flash.host_read(slot, at, F::Token::default())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn trim<F: Flash>(&mut self, _flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        self.host_pages += u64::from(run.pages);
+        run.iter().for_each(|(lpn, _)| {
+            self.store.trim(lpn);
+        });
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, lpn: Lpn) {
+        self.store.prefetch(lpn);
+    }
+
+    fn counters(&self) -> SchemeCounters {
+        let mut counters = SchemeCounters::default();
+        let accesses = self.host_pages + self.store.moved();
+        counters.stat("dram_accesses", accesses as f64, Combine::Sum);
+        counters
+    }
+
+    fn reset_counters(&mut self) {
+        self.host_pages = 0;
+        self.store.reset_moved();
+    }
+
+    fn observe(&self, seen: &mut Observation) {
+        seen.sum("erased_blocks", self.store.erased_blocks().into());
+    }
+
+    fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
+        self.store.audit(flash)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use floatgate_testkit::suite::{Bench, Case};
+
+    #[test]
+    fn the_table_is_touched_once_a_page_translated_or_moved() {
+        let mut bench = Bench::<Page>::new(&Case::small(1, 5, 4, 2)).unwrap();
+        bench.play(
+            "W 0 2, W 4 2, W 0 1, W 1 1, W 6 1, R 4 1, W 0 1, T 7 1, R 7 1, W 2 1, W 5 1, W 0 4",
+        );
+        assert_eq!(bench.counters().programs.gc, 2);
+        let accesses = |bench: &Bench<Page>| {
+            let stats = bench.scheme().stats;
+            let found = stats.iter().find(|stat| stat.name == "dram_accesses");
+            found.expect("page keeps its table in DRAM").value
+        };
+        assert_eq!(accesses(&bench), (14 + 2 + 1 + 2) as f64);
+        bench.ftl.reset_counters();
+        assert_eq!(accesses(&bench), 0.0);
+    }
+}
+
+#[cfg(test)]
+mod worked_example {
+    use super::*;
+    use floatgate_core::ProgramOrder;
+    use floatgate_testkit::suite::{Bench, Case};
+
+    /// Host programs, gc programs, erases, host reads.
+    #[test]
+    fn worked_example() {
+        let mut bench = Bench::<Page>::new(&Case::small(1, 5, 4, 2)).unwrap();
+        for (step, expected) in [
+            ("W 0 2", [2, 0, 0, 0]),
+            ("W 4 2", [4, 0, 0, 0]),
+            ("W 0 1", [5, 0, 0, 0]),
+            ("W 1 1", [6, 0, 0, 0]),
+            ("W 6 1", [7, 0, 0, 0]),
+            ("R 4 1", [7, 0, 0, 1]),
+            ("W 0 1", [8, 0, 0, 1]),
+            ("T 7 1", [8, 0, 0, 1]),
+            ("R 7 1", [8, 0, 0, 1]),
+            ("W 2 1", [9, 0, 1, 1]),
+            ("W 5 1", [10, 0, 1, 1]),
+            ("W 0 4", [14, 2, 3, 1]),
+        ] {
+            let c = bench.play(step).counters();
+            let got = [c.programs.host, c.programs.gc, c.erases.gc, c.reads.host];
+            assert_eq!(got, expected, "{step}");
+        }
+    }
+
+    /// LAST++ Table II: 208 MB for 256 GB of 4 KB pages.
+    #[test]
+    fn memory_of_the_papers_device() {
+        let geometry = Geometry::new(8, 70_000, 128, 1 << 26, ProgramOrder::Ascending).unwrap();
+        let bits: u64 = Page::tables(&geometry, &PageOptions::default())
+            .iter()
+            .map(Table::bits)
+            .sum();
+        assert_eq!(bits / 8, 208 << 20);
+    }
+}

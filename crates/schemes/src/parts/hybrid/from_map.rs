@@ -1,0 +1,341 @@
+//! Recovery of a hybrid by its map blocks: the block map is read, and of the pages only those of the log blocks.
+//!
+//! An entry is written when the block it names is complete, and before anything that it named is erased. So a block in
+//! an entry is whole, whatever the cut was in, and a block in no entry is free: the target of a rebuild that was cut,
+//! or a block whose erase was about to come, or had begun. A log block that becomes a data block may be in both its
+//! entries, if they lie in two map pages: it is the data block.
+//!
+//! *Log pages against data pages.* A rebuild may have copied a page while an older copy still stands in a log block,
+//! so for each page found in a log block the page of the data block is looked up too; the younger one counts.
+//!
+//! *All other pages* lie in their data blocks, or nowhere. A page that was cut while the host wrote it there looks
+//! programmed, but cannot be read. To find it, all data blocks would have to be read; so it is left to the
+//! first read or copy of such a page, which reads its OOB first.
+
+use std::collections::HashSet;
+
+use super::{Hybrid, HybridPlan, SEQUENTIAL_BIT, Shortcuts, Watch};
+use crate::parts::map_area::FoundArea;
+use crate::parts::scan::{Depth, Newest, Rules, Scan};
+use floatgate_core::address::{Lpn, Pbn, Ppn};
+use floatgate_core::flash::{Cause, Flash};
+
+/// A log block that the map names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NamedLog {
+    /// Where it is.
+    pub block: Pbn,
+    /// Whether it is a sequential one, where merges alone write data blocks; else `false`.
+    pub is_sequential: bool,
+}
+
+/// The block map as the map blocks held it.
+#[derive(Debug)]
+pub struct BlockMap {
+    /// By logical block.
+    pub data: Vec<Pbn>,
+    /// The log blocks of all dies.
+    pub logs: Vec<NamedLog>,
+    /// Blocks in no entry that are not blank.
+    pub(super) doomed: Vec<Pbn>,
+}
+
+impl BlockMap {
+    /// The data blocks in which something counts.
+    pub(super) fn data_in_use(self, scan: &Scan) -> Vec<Pbn> {
+        let in_use = |&block: &Pbn| block.is_some() && scan.found(block).valid > 0;
+        let data = self.data.into_iter();
+        data.map(|block| Some(block).filter(in_use).unwrap_or(Pbn::NONE))
+            .collect()
+    }
+}
+
+impl<W: Watch> Hybrid<W> {
+    /// The block map of all dies, if all of them can be relied on.
+    pub(super) fn read_block_map<F: Flash>(
+        &self,
+        plan: &HybridPlan,
+        areas: &[FoundArea],
+        flash: &mut F,
+    ) -> Result<Option<BlockMap>, F::Error> {
+        let (mut data, mut logs) = (Vec::with_capacity(self.data.len()), Vec::new());
+        for area in areas {
+            let Some(entries) = area.entries(flash)? else {
+                return Ok(None);
+            };
+            let mut entries = entries.into_iter().map(Pbn);
+            let per_die = self.space.geometry.logical_blocks_per_die() as usize;
+            let geometry = &self.space.geometry;
+            let is_here = |block: &Pbn| block.is_none() || geometry.die_of(*block) == area.die();
+            let before = data.len();
+            data.extend(entries.by_ref().take(per_die));
+            if !data[before..].iter().all(is_here) {
+                return Ok(None);
+            }
+            let kinds = W::MERGES_ALONE_WRITE_DATA && self.pages_per_block() > 1;
+            let named = |entry: Pbn| NamedLog {
+                block: Pbn(if kinds {
+                    entry.0 & !SEQUENTIAL_BIT
+                } else {
+                    entry.0
+                }),
+                is_sequential: kinds && entry.0 & SEQUENTIAL_BIT != 0,
+            };
+            logs.extend(entries.filter(|log| log.is_some()).map(named));
+        }
+        Ok(self.checked(plan, data, logs, flash))
+    }
+
+    /// The map, if every block that is named is one that may be, and named once. A log block that has just become a
+    /// data block may still be in its old entry.
+    fn checked<F: Flash>(
+        &self,
+        plan: &HybridPlan,
+        data: Vec<Pbn>,
+        mut logs: Vec<NamedLog>,
+        flash: &F,
+    ) -> Option<BlockMap> {
+        let geometry = &self.space.geometry;
+        let first = geometry.pbn(self.space.first_die, 0).0;
+        let usable = geometry.blocks_per_die - plan.map_blocks;
+        let mut is_named = vec![false; self.space.blocks() as usize];
+        // Notes a block, and says whether it had been noted before; `None` if it may not be named at all.
+        let mut name = |block: Pbn| {
+            let named = is_named.get_mut(block.0.checked_sub(first)? as usize)?;
+            let was_named = std::mem::replace(named, true);
+            (block.0 % geometry.blocks_per_die < usable).then_some(was_named)
+        };
+        let named = data.iter().filter(|block| block.is_some());
+        if !named.copied().all(|block| name(block) == Some(false)) {
+            return None;
+        }
+        let known: Vec<Option<bool>> = logs.iter().map(|log| name(log.block)).collect();
+        if known.contains(&None) {
+            return None;
+        }
+        let mut is_new = known.iter().map(|&known| known == Some(false));
+        logs.retain(|_| is_new.next() == Some(true));
+        let free = (0..self.space.blocks())
+            .filter(|&i| !is_named[i as usize])
+            .map(|i| Pbn(first + i));
+        let doomed: Vec<Pbn> = free
+            .filter(|&block| block.0 % geometry.blocks_per_die < usable && flash.written(block) > 0)
+            .collect();
+        let room = FoundArea::most_doomed(flash);
+        (doomed.len() <= room).then_some(BlockMap { data, logs, doomed })
+    }
+
+    /// Reads the log blocks, and the pages of the data blocks that lie in log blocks too. `None` if what they hold is
+    /// not what the map says.
+    pub(super) fn scan_by_map<F: Flash>(
+        &mut self,
+        plan: &HybridPlan,
+        map: &BlockMap,
+        shortcuts: &mut impl Shortcuts<F>,
+        flash: &mut F,
+    ) -> Result<Option<(Scan, Newest)>, F::Error> {
+        let mut scan = Scan::unread(&self.space, plan.map_blocks, flash);
+        let mut is_in_log = vec![false; self.newest.len()];
+        for &log in &map.logs {
+            shortcuts.read_log(&mut scan, log, flash)?;
+            for (_, lpn, _) in scan.pages_of(log.block) {
+                is_in_log[lpn.index()] = true;
+            }
+        }
+        let mut is_read = scan.rebuilt();
+        let mut in_data = Vec::new();
+        for lpn in (0..)
+            .map(Lpn)
+            .zip(&is_in_log)
+            .filter_map(|(lpn, &is_in)| is_in.then_some(lpn))
+        {
+            let (l, o) = self.split(lpn);
+            let block = map.data[l as usize];
+            if block.is_some() {
+                let at = self.space.geometry.ppn(block, o);
+                let (read, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
+                match read {
+                    Some(read) => in_data.push((lpn, at, read.sequence)),
+                    None => is_read[l as usize] = true,
+                }
+            }
+        }
+        for (&block, _) in map
+            .data
+            .iter()
+            .zip(&is_read)
+            .filter(|&(block, &is)| is && block.is_some())
+        {
+            scan.read_block(block, Depth::UpToErased, flash)?;
+        }
+        let mut newest = scan.newest(Rules::Rebuilds);
+        for (lpn, at, sequence) in in_data {
+            let known = &mut newest.sequence[lpn.index()];
+            if !is_read[self.split(lpn).0 as usize] && sequence > *known {
+                *known = sequence;
+                newest.place[lpn.index()] = at;
+            }
+        }
+        if !self.agrees(map, &newest) {
+            return Ok(None);
+        }
+        self.believe_others(map, &is_in_log, &is_read, &mut newest, flash);
+        scan.count_valid(&newest);
+        Ok(Some((scan, newest)))
+    }
+
+    /// Whether every page that was found lies in a log block, or where its data block has it.
+    fn agrees(&self, map: &BlockMap, newest: &Newest) -> bool {
+        let geometry = &self.space.geometry;
+        let logs: HashSet<Pbn> = map.logs.iter().map(|log| log.block).collect();
+        let mut pages = (0..).map(Lpn).zip(&newest.place);
+        pages.all(|(lpn, &at)| {
+            let (l, o) = self.split(lpn);
+            at.is_none()
+                || geometry.split(at) == (map.data[l as usize], o)
+                || logs.contains(&geometry.block_of(at))
+        })
+    }
+
+    /// Takes for the newest copy what looks programmed in a data block, if nothing of the page has been read.
+    fn believe_others<F: Flash>(
+        &mut self,
+        map: &BlockMap,
+        is_in_log: &[bool],
+        is_read: &[bool],
+        newest: &mut Newest,
+        flash: &F,
+    ) {
+        self.unproved = match W::MERGES_ALONE_WRITE_DATA {
+            true => Vec::new(),
+            false => vec![0; self.newest.len().div_ceil(64)],
+        };
+        for (i, place) in newest.place.iter_mut().enumerate() {
+            let (l, o) = self.split(Lpn(i as u32));
+            let block = map.data[l as usize];
+            if is_in_log[i] || is_read[l as usize] || block.is_none() {
+                continue;
+            }
+            let at = self.space.geometry.ppn(block, o);
+            if flash.is_programmed(at) {
+                *place = at;
+                if let Some(word) = self.unproved.get_mut(i / 64) {
+                    *word |= 1 << (i % 64);
+                }
+            }
+        }
+    }
+
+    /// Finds out whether a page can be read, if nobody has yet; it is not live if it cannot.
+    #[inline(always)]
+    pub(super) fn prove<F: Flash>(&mut self, flash: &mut F, lpn: Lpn) -> Result<(), F::Error> {
+        if self.unproved.is_empty() {
+            return Ok(());
+        }
+        self.prove_now(flash, lpn)
+    }
+
+    #[cold]
+    fn prove_now<F: Flash>(&mut self, flash: &mut F, lpn: Lpn) -> Result<(), F::Error> {
+        let (word, bit) = (lpn.index() / 64, lpn.0 % 64);
+        if self.unproved[word] >> bit & 1 == 0 {
+            return Ok(());
+        }
+        self.unproved[word] &= !(1 << bit);
+        let at = self.newest(lpn);
+        if at.is_some() && self.newest_log(lpn).is_none() {
+            let (read, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
+            if read.is_none() {
+                self.newest[lpn.index()] = Ppn::NONE;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same for all pages of a logical block.
+    #[inline(always)]
+    pub(super) fn prove_block<F: Flash>(&mut self, flash: &mut F, l: u32) -> Result<(), F::Error> {
+        if self.unproved.is_empty() {
+            return Ok(());
+        }
+        let pages = self.pages_per_block();
+        (l * pages..(l + 1) * pages).try_for_each(|lpn| self.prove_now(flash, Lpn(lpn)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bast::Bast;
+    use floatgate_core::ftl::{Ftl, Means, Run};
+    use floatgate_core::{Lpn, Ppn, Space, Striped};
+    use floatgate_testkit::ram::RamFlash;
+    use floatgate_testkit::suite::{Bench, Case};
+
+    type S = Striped<Bast>;
+
+    fn small() -> (Case, Bench<S>) {
+        let case = Case::small(1, 9, 4, 3)
+            .with("log_blocks", 2)
+            .with("map_blocks", 2)
+            .with("map_entries_per_page", 2);
+        let bench = Bench::new(&Case {
+            start: floatgate_core::Start::Full,
+            ..case.clone()
+        });
+        (case, bench.unwrap())
+    }
+
+    /// OOB and page reads of a recovery.
+    fn recover(case: &Case, means: Means, flash: &mut RamFlash) -> (S, [u64; 2]) {
+        flash.ledger.reset_counters();
+        let space = Space::whole(flash.ledger.geometry());
+        let ftl = S::recover(&space, &case.options_of::<S>().unwrap(), means, flash).unwrap();
+        let done = &flash.ledger.counters;
+        let reads = [done.oob_reads.map, done.reads.map];
+        (ftl, reads)
+    }
+
+    /// Worked by hand. The 3 map pages and the first log block's fill the first map block; the second log block's
+    /// page makes the area turn: 4 pages in the second, the first erased. So 5 OOBs of the area, 3 map pages, 3 and 2
+    /// OOBs of the log blocks, and the 3 pages in them once more in the data blocks.
+    #[test]
+    fn reads_of_a_small_device() {
+        let (case, mut bench) = small();
+        bench.play("W 1 1, W 0 1, W 5 1");
+        let (ftl, reads) = recover(&case, Means::Fastest, &mut bench.flash);
+        assert_eq!(reads, [5 + 3 + 2 + 3, 3]);
+        bench.ftl = ftl;
+        bench.read_all().unwrap();
+        // Those in no log block are looked at when they are first read.
+        assert_eq!(bench.flash.ledger.counters.oob_reads.map, 13 + 9);
+        bench.read_all().unwrap();
+        assert_eq!(bench.flash.ledger.counters.oob_reads.map, 13 + 9);
+    }
+
+    /// Page 9 was trimmed before a rebuild and lies in no data block: neither way brings it back.
+    #[test]
+    fn what_a_rebuild_left_out_stays_out() {
+        let (case, mut bench) = small();
+        bench.play("W 9 1, W 8 1, T 9 1, W 10 1, W 8 1, W 8 1");
+        for means in [Means::Fastest, Means::FullScan] {
+            let mut flash = bench.flash.clone();
+            let (mut ftl, _) = recover(&case, means, &mut flash);
+            flash.new_request(1);
+            ftl.read(&mut flash, &Run::whole(Lpn(9), 1)).unwrap();
+            assert_eq!((ftl.audit(&flash), flash.unwritten_reads), (Ok(11), 1));
+        }
+    }
+
+    /// Without the newest copy of a map page it takes the full scan.
+    #[test]
+    fn a_map_that_is_not_whole_is_not_trusted() {
+        let (case, mut bench) = small();
+        bench.play("W 1 1, W 0 1, W 5 1");
+        // The first page that the turn of the area moved.
+        bench.flash.lose(Ppn(8 * 4));
+        let (ftl, reads) = recover(&case, Means::Fastest, &mut bench.flash);
+        assert_eq!(reads, [5 + 7 * 4, 0]);
+        bench.ftl = ftl;
+        bench.read_all().unwrap();
+    }
+}

@@ -1,0 +1,391 @@
+//! Page mapping as such: append points, collection, placement on dies. The scheme `page` is this and
+//! nothing else; `hat` adds its own account of where the map lies.
+
+use crate::hints::{large_table, prefetch};
+use crate::parts::pool::Pool;
+use crate::parts::victims::{GcPolicy, Victims};
+use floatgate_core::address::{Lpn, Pbn, Ppn};
+use floatgate_core::flash::{Flash, Oob, Role, Slot};
+use floatgate_core::ftl::{Refusal, Start};
+use floatgate_core::geometry::{Geometry, Space};
+use floatgate_core::{choice, options};
+
+mod audit;
+mod collect;
+mod map_pages;
+mod recovery;
+
+pub use collect::Moves;
+use collect::Moving;
+
+choice! {
+    /// Whether moved pages share the host's append point.
+    pub enum Streams {
+        /// An append point of their own.
+        Split = "split",
+        /// The host's.
+        Shared = "shared",
+    }
+}
+
+choice! {
+    /// On which die a page is written.
+    pub enum Placement {
+        /// `lpn mod C`.
+        Static = "static",
+        /// Round robin, as long as the die has room.
+        RoundRobin = "rr",
+    }
+}
+
+options! {
+    /// Options of page mapping.
+    pub struct PageOptions {
+        /// A die collects garbage until it has this many erased blocks.
+        gc_low: u32 ["blocks, die"] = 2;
+        /// Which block a collection takes.
+        gc_policy: GcPolicy [""] = GcPolicy::Greedy;
+        /// Draws of d-choices.
+        gc_d: u64 ["draws"] = 10;
+        /// Seed of d-choices; die i draws from gc_seed + i.
+        gc_seed: u64 [""] = 1;
+        /// Whether pages moved by collections get an append point of their own.
+        streams: Streams [""] = Streams::Split;
+        /// On which die a page is written.
+        placement: Placement [""] = Placement::Static;
+    }
+}
+
+/// An append point: the next page to program, and the end of its block. Full or missing when equal.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Append {
+    next: u32,
+    end: u32,
+}
+
+impl Append {
+    pub(crate) const NONE: Self = Self { next: 0, end: 0 };
+
+    #[inline(always)]
+    pub(crate) fn has_room(self) -> bool {
+        self.next != self.end
+    }
+
+    /// The next page, and whether it is the block's last.
+    #[inline(always)]
+    pub(crate) fn take(&mut self) -> (Ppn, bool) {
+        let to = Ppn(self.next);
+        self.next += 1;
+        (to, !self.has_room())
+    }
+}
+
+/// One die of a page-mapped device.
+#[derive(Debug)]
+struct Die {
+    pool: Pool,
+    host: Append,
+    gc: Append,
+    /// Valid pages; kept up for round-robin placement only.
+    valid: u32,
+}
+
+/// The page table, the blocks, and the garbage collector.
+#[derive(Debug)]
+pub struct PageStore {
+    geometry: Geometry,
+    options: PageOptions,
+    map: Vec<Ppn>,
+    /// Page programmed at each physical page; valid only while the map agrees.
+    page_at: Vec<Lpn>,
+    moving: Moving,
+    victims: Victims,
+    dies: Vec<Die>,
+    /// Pages that collections have moved.
+    moved: u64,
+    /// Programs so far.
+    clock: u64,
+    next_die: u32,
+    /// Blocks of a die that hold no data by the reserve: what round robin leaves free.
+    reserved: u32,
+    has_map_blocks: bool,
+}
+
+impl PageStore {
+    /// Memory of the tables in bytes.
+    pub fn ram_bytes(geometry: &Geometry) -> u64 {
+        4 * u64::from(geometry.logical_pages)
+            + 4 * u64::from(geometry.pages())
+            + 4 * u64::from(geometry.blocks())
+            + Victims::ram_bytes(geometry)
+    }
+
+    /// Checks the options and makes the start state.
+    ///
+    /// # Errors
+    /// A refusal if the spare blocks do not suffice.
+    pub fn format<F: Flash>(
+        space: &Space,
+        options: &PageOptions,
+        start: Start,
+        flash: &mut F,
+    ) -> Result<Self, Refusal> {
+        Self::check(options)?;
+        Self::format_with_map_blocks(space, options, 0, start, flash)
+    }
+
+    fn check(options: &PageOptions) -> Result<(), Refusal> {
+        if options.gc_low < 2 {
+            let text = format!(
+                "gc_low = {}: at least 2 erased blocks a die",
+                options.gc_low
+            );
+            return Err(Refusal::new("gc_low", text));
+        }
+        Ok(())
+    }
+
+    /// The same on dies each of which also needs so many blocks for mapping pages.
+    ///
+    /// # Errors
+    /// A refusal if the spare blocks do not suffice.
+    pub fn format_with_map_blocks<F: Flash>(
+        space: &Space,
+        options: &PageOptions,
+        map_blocks: u32,
+        start: Start,
+        flash: &mut F,
+    ) -> Result<Self, Refusal> {
+        let mut store = Self::blank(space, options, map_blocks)?;
+        let geometry = &space.geometry;
+        let per_die = geometry.logical_blocks_per_die();
+        let used = if start == Start::Full { per_die } else { 0 };
+        for die in 0..geometry.dies {
+            let first = geometry.pbn(die, 0).0;
+            let free = (first + used..first + geometry.blocks_per_die).map(Pbn);
+            store.add_die(free, 0);
+        }
+        if start == Start::Full {
+            store.fill(flash, per_die);
+        }
+        Ok(store)
+    }
+
+    fn add_die(&mut self, free: impl Iterator<Item = Pbn>, valid: u32) {
+        self.dies.push(Die {
+            pool: Pool::new(free, self.geometry.blocks_per_die),
+            host: Append::NONE,
+            gc: Append::NONE,
+            valid,
+        });
+    }
+
+    /// Checks the options and makes empty tables, without dies.
+    ///
+    /// # Errors
+    /// A refusal if the spare blocks do not suffice.
+    pub(crate) fn blank(
+        space: &Space,
+        options: &PageOptions,
+        map_blocks: u32,
+    ) -> Result<Self, Refusal> {
+        let geometry = &space.geometry;
+        if options.gc_d == 0 {
+            return Err(Refusal::new("gc_d", "gc_d = 0: at least 1 draw".into()));
+        }
+        let per_die = geometry.logical_blocks_per_die();
+        space.need_blocks(&[
+            ("data blocks", per_die),
+            ("map blocks", map_blocks),
+            ("blocks for gc_low", options.gc_low),
+            ("open block", 1),
+        ])?;
+        let victims = Victims::new(geometry, options.gc_policy, options.gc_d, options.gc_seed);
+        Ok(Self {
+            map: large_table(Ppn::NONE, geometry.logical_pages as usize),
+            page_at: large_table(Lpn::NONE, geometry.pages() as usize),
+            moving: Moving::new(geometry.pages_per_block),
+            victims: if map_blocks > 0 {
+                victims.with_second_role()
+            } else {
+                victims
+            },
+            dies: Vec::with_capacity(geometry.dies as usize),
+            moved: 0,
+            clock: 0,
+            next_die: 0,
+            reserved: options.gc_low + 1 + map_blocks,
+            has_map_blocks: map_blocks > 0,
+            options: options.clone(),
+            geometry: geometry.clone(),
+        })
+    }
+
+    /// Local page `p` of every die at its local physical page `p`, in ascending LPN order.
+    fn fill<F: Flash>(&mut self, flash: &mut F, per_die: u32) {
+        let (dies, pages) = (self.geometry.dies, self.geometry.pages_per_block);
+        for die in 0..dies {
+            for index in 0..per_die {
+                let block = self.geometry.pbn(die, index);
+                self.victims.taken(block);
+                let lpn_of = |o: u32| Lpn((index * pages + o) * dies + die);
+                for o in 0..pages {
+                    let (lpn, ppn) = (lpn_of(o), self.geometry.ppn(block, o));
+                    self.map[lpn.index()] = ppn;
+                    self.page_at[ppn.index()] = lpn;
+                }
+                let last = u64::from(lpn_of(pages - 1).0) + 1;
+                self.victims.filled(block, last);
+                flash.preload(block, pages, Role::Data, &mut |o| lpn_of(o));
+            }
+            self.dies[die as usize].valid = per_die * pages;
+        }
+        self.clock = u64::from(self.geometry.logical_pages);
+    }
+
+    /// The map entry of a page will be wanted soon.
+    #[inline(always)]
+    pub fn prefetch(&self, lpn: Lpn) {
+        prefetch(&self.map, lpn.index());
+    }
+
+    /// Where a page lies, or `NONE`.
+    #[inline(always)]
+    pub fn place(&self, lpn: Lpn) -> Ppn {
+        self.map[lpn.index()]
+    }
+
+    /// Pages that collections have moved since the start or the last [`PageStore::reset_moved`].
+    pub fn moved(&self) -> u64 {
+        self.moved
+    }
+
+    /// Counts moved pages from 0 again.
+    pub fn reset_moved(&mut self) {
+        self.moved = 0;
+    }
+
+    /// The shape of the device.
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// Erased blocks of a die.
+    pub fn erased(&self, die: u32) -> u32 {
+        self.dies[die as usize].pool.len()
+    }
+
+    /// The erased blocks of a die, the next one taken first.
+    pub fn erased_list(&self, die: u32) -> impl Iterator<Item = Pbn> + '_ {
+        self.dies[die as usize].pool.iter()
+    }
+
+    /// Erased blocks of all dies.
+    pub fn erased_blocks(&self) -> u32 {
+        self.dies.iter().map(|die| die.pool.len()).sum()
+    }
+
+    /// Writes a page: room on its die, program, then the old copy becomes invalid. Returns when it is
+    /// programmed.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    #[inline(always)]
+    pub fn write<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        slot: Slot,
+        lpn: Lpn,
+        after: F::Token,
+        moves: &mut impl Moves<F>,
+    ) -> Result<F::Token, F::Error> {
+        let die = self.die_for(lpn);
+        let mut here = &mut self.dies[die as usize];
+        if !here.host.has_room() {
+            self.make_room(flash, die, moves)?;
+            here = &mut self.dies[die as usize];
+        }
+        let (to, full) = here.host.take();
+        let done = flash.host_program(slot, to, Oob::new(lpn, Role::Data), after)?;
+        self.now_at(lpn, to, die, full);
+        Ok(done)
+    }
+
+    /// Drops a page. Returns where it was.
+    pub fn trim(&mut self, lpn: Lpn) -> Ppn {
+        let old = std::mem::replace(&mut self.map[lpn.index()], Ppn::NONE);
+        if old.is_some() {
+            self.invalidate(old);
+        }
+        old
+    }
+
+    /// A page was programmed at `to`, the last place of its block if `full`.
+    #[inline(always)]
+    fn now_at(&mut self, lpn: Lpn, to: Ppn, die: u32, full: bool) {
+        self.clock += 1;
+        if full {
+            self.victims.filled(self.geometry.block_of(to), self.clock);
+        }
+        if self.options.placement == Placement::RoundRobin {
+            self.dies[die as usize].valid += 1;
+        }
+        self.page_at[to.index()] = lpn;
+        let old = std::mem::replace(&mut self.map[lpn.index()], to);
+        if old.is_some() {
+            self.invalidate(old);
+        }
+    }
+
+    #[inline(always)]
+    fn invalidate(&mut self, old: Ppn) {
+        let block = self.geometry.block_of(old);
+        self.victims.lost(block, self.clock);
+        // Only round robin asks how full a die is.
+        if self.options.placement == Placement::RoundRobin {
+            let die = self.geometry.die_of(block);
+            self.dies[die as usize].valid -= 1;
+        }
+    }
+
+    #[inline(always)]
+    fn die_for(&mut self, lpn: Lpn) -> u32 {
+        if self.options.placement == Placement::Static {
+            self.geometry.home(lpn).1
+        } else {
+            self.die_in_turn(lpn)
+        }
+    }
+
+    fn die_in_turn(&mut self, lpn: Lpn) -> u32 {
+        // Without the limit an unlucky pattern can move all pages to one die.
+        let dies = self.geometry.dies;
+        let limit = self.pages_limit();
+        let old = self.map[lpn.index()];
+        let home = old
+            .is_some()
+            .then(|| self.geometry.die_of(self.geometry.block_of(old)));
+        let fits = |die: u32| self.dies[die as usize].valid < limit || home == Some(die);
+        let die = (0..dies)
+            .map(|i| (self.next_die + i) % dies)
+            .find(|&die| fits(die))
+            .expect("all pages fit, so some die has room");
+        self.next_die = (die + 1) % dies;
+        die
+    }
+
+    /// Most valid pages that round-robin placement puts on a die.
+    fn pages_limit(&self) -> u32 {
+        (self.geometry.blocks_per_die - self.reserved) * self.geometry.pages_per_block
+    }
+
+    fn open(&mut self, die: u32) -> Append {
+        let block = self.dies[die as usize].pool.take();
+        self.victims.taken(block);
+        let next = self.geometry.first_page(block).0;
+        Append {
+            next,
+            end: next + self.geometry.pages_per_block,
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Who belongs to whom, both ways and in order: each *owner* has an ordered list of *things*, and each
+//! thing knows its owners in the order in which they came. Owners leave whole.
+
+const NONE: u32 = u32::MAX;
+
+/// One pair; it hangs in the list of its owner and in that of its thing.
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    owner: u32,
+    thing: u32,
+    next_of_owner: u32,
+    next_of_thing: u32,
+    prev_of_thing: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct List {
+    first: u32,
+    last: u32,
+    len: u32,
+}
+
+const EMPTY: List = List {
+    first: NONE,
+    last: NONE,
+    len: 0,
+};
+
+/// Ordered pairs of owners and things, all numbered from 0.
+#[derive(Clone, Debug)]
+pub struct Relation {
+    pairs: Vec<Pair>,
+    /// First of the unused pairs, chained by `next_of_owner`.
+    unused: u32,
+    len: u32,
+    of_owner: Vec<List>,
+    of_thing: Vec<List>,
+}
+
+impl Relation {
+    /// Memory in bytes if there are never more than `pairs` pairs.
+    pub fn ram_bytes(owners: u64, things: u64, pairs: u64) -> u64 {
+        12 * (owners + things) + 20 * pairs
+    }
+
+    /// A relation without pairs. Its memory grows to the most pairs that ever exist at once.
+    pub fn new(owners: usize, things: usize) -> Self {
+        Self {
+            pairs: Vec::new(),
+            unused: NONE,
+            len: 0,
+            of_owner: vec![EMPTY; owners],
+            of_thing: vec![EMPTY; things],
+        }
+    }
+
+    /// Pairs.
+    #[inline(always)]
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Whether there is no pair.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Appends `thing` to the things of `owner` and `owner` to the owners of `thing`. The pair must be new.
+    #[inline]
+    pub fn add(&mut self, owner: u32, thing: u32) {
+        debug_assert!(self.things(owner).all(|t| t != thing), "the pair exists");
+        let (mine, its) = (self.of_owner[owner as usize], self.of_thing[thing as usize]);
+        let pair = Pair {
+            owner,
+            thing,
+            next_of_owner: NONE,
+            next_of_thing: NONE,
+            prev_of_thing: its.last,
+        };
+        let at = self.unused;
+        let at = if at == NONE {
+            self.pairs.push(pair);
+            self.pairs.len() as u32 - 1
+        } else {
+            self.unused = self.pairs[at as usize].next_of_owner;
+            self.pairs[at as usize] = pair;
+            at
+        };
+        if mine.last != NONE {
+            self.pairs[mine.last as usize].next_of_owner = at;
+        }
+        if its.last != NONE {
+            self.pairs[its.last as usize].next_of_thing = at;
+        }
+        self.of_owner[owner as usize] = mine.with_last(at);
+        self.of_thing[thing as usize] = its.with_last(at);
+        self.len += 1;
+    }
+
+    /// Ends the first pair of `owner`: its thing forgets it. Called until `None`, it empties the list.
+    #[inline]
+    pub fn pop(&mut self, owner: u32) -> Option<u32> {
+        let list = &mut self.of_owner[owner as usize];
+        let at = list.first;
+        if at == NONE {
+            return None;
+        }
+        let pair = self.pairs[at as usize];
+        list.first = pair.next_of_owner;
+        list.len -= 1;
+        if list.first == NONE {
+            list.last = NONE;
+        }
+        let its = &mut self.of_thing[pair.thing as usize];
+        its.len -= 1;
+        if pair.prev_of_thing == NONE {
+            its.first = pair.next_of_thing;
+        } else {
+            self.pairs[pair.prev_of_thing as usize].next_of_thing = pair.next_of_thing;
+        }
+        if pair.next_of_thing == NONE {
+            its.last = pair.prev_of_thing;
+        } else {
+            self.pairs[pair.next_of_thing as usize].prev_of_thing = pair.prev_of_thing;
+        }
+        self.pairs[at as usize].next_of_owner = self.unused;
+        self.unused = at;
+        self.len -= 1;
+        Some(pair.thing)
+    }
+
+    /// How many things an owner has.
+    #[inline(always)]
+    pub fn things_len(&self, owner: u32) -> u32 {
+        self.of_owner[owner as usize].len
+    }
+
+    /// How many owners a thing has.
+    #[inline(always)]
+    pub fn owners_len(&self, thing: u32) -> u32 {
+        self.of_thing[thing as usize].len
+    }
+
+    /// The thing that came last to an owner.
+    #[inline(always)]
+    pub fn last_thing(&self, owner: u32) -> Option<u32> {
+        let last = self.of_owner[owner as usize].last;
+        (last != NONE).then(|| self.pairs[last as usize].thing)
+    }
+
+    /// The owner that came first to a thing.
+    #[inline(always)]
+    pub fn first_owner(&self, thing: u32) -> Option<u32> {
+        self.owners(thing).next()
+    }
+
+    /// The things of an owner in order.
+    #[inline]
+    pub fn things(&self, owner: u32) -> impl Iterator<Item = u32> + '_ {
+        let mut at = self.of_owner[owner as usize].first;
+        std::iter::from_fn(move || {
+            let pair = self.pairs.get(at as usize)?;
+            at = pair.next_of_owner;
+            Some(pair.thing)
+        })
+    }
+
+    /// The owners of a thing in order.
+    #[inline]
+    pub fn owners(&self, thing: u32) -> impl Iterator<Item = u32> + '_ {
+        let mut at = self.of_thing[thing as usize].first;
+        std::iter::from_fn(move || {
+            let pair = self.pairs.get(at as usize)?;
+            at = pair.next_of_thing;
+            Some(pair.owner)
+        })
+    }
+}
+
+impl List {
+    fn with_last(self, last: u32) -> Self {
+        Self {
+            first: if self.first == NONE { last } else { self.first },
+            last,
+            len: self.len + 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_sides_agree_with_vectors() {
+        let mut rng = floatgate_core::rng::SplitMix64::new(17);
+        let mut relation = Relation::new(6, 5);
+        let mut model: Vec<(u32, u32)> = Vec::new();
+        for _ in 0..5_000 {
+            let (owner, thing) = (rng.below(6) as u32, rng.below(5) as u32);
+            if rng.below(4) == 0 {
+                let left: Vec<u32> = std::iter::from_fn(|| relation.pop(owner)).collect();
+                let expected = model.iter().filter(|pair| pair.0 == owner);
+                assert_eq!(left, expected.map(|pair| pair.1).collect::<Vec<_>>());
+                model.retain(|pair| pair.0 != owner);
+            } else if !model.contains(&(owner, thing)) {
+                relation.add(owner, thing);
+                model.push((owner, thing));
+            }
+            assert_eq!(relation.len() as usize, model.len());
+            for owner in 0..6 {
+                let mine = model.iter().filter(|pair| pair.0 == owner);
+                let mine: Vec<u32> = mine.map(|pair| pair.1).collect();
+                assert_eq!(relation.things(owner).collect::<Vec<_>>(), mine);
+                assert_eq!(relation.things_len(owner) as usize, mine.len());
+                assert_eq!(relation.last_thing(owner), mine.last().copied());
+            }
+            for thing in 0..5 {
+                let its = model.iter().filter(|pair| pair.1 == thing);
+                let its: Vec<u32> = its.map(|pair| pair.0).collect();
+                assert_eq!(relation.owners(thing).collect::<Vec<_>>(), its);
+                assert_eq!(relation.owners_len(thing) as usize, its.len());
+                assert_eq!(relation.first_owner(thing), its.first().copied());
+            }
+        }
+        assert!(relation.pairs.len() <= 30, "ended pairs are used again");
+    }
+}

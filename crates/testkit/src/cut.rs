@@ -1,0 +1,265 @@
+//! A flash whose power fails: [`RamFlash`] with a count of operations after which everything stops.
+
+use crate::ram::RamFlash;
+use floatgate_core::address::{Lpn, Pbn, Ppn};
+use floatgate_core::flash::{Cause, Flash, Oob, OobRead, Role, Slot};
+use floatgate_core::geometry::Geometry;
+
+/// Why an operation was not done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// The power is gone.
+    PowerCut,
+    /// The page cannot be read any more; only where [`CutFlash::is_rotten`].
+    Unreadable(Ppn),
+}
+
+/// An operation that changes the flash.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// The program of a page, by whatever call.
+    Program(Ppn),
+    /// The erase of a block.
+    Erase(Pbn),
+}
+
+/// How the operation that is cut ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tear {
+    /// It did not begin.
+    Clean,
+    /// It leaves a page that cannot be read, or a block with anything in it, by this seed.
+    Torn(u64),
+}
+
+impl std::fmt::Display for Tear {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Clean => f.write_str("clean"),
+            Self::Torn(seed) => write!(f, "torn{seed}"),
+        }
+    }
+}
+
+impl Tear {
+    /// Reads what [`Display`](std::fmt::Display) wrote.
+    pub fn parse(word: &str) -> Option<Self> {
+        match word.strip_prefix("torn") {
+            Some(seed) => seed.parse().ok().map(Self::Torn),
+            None => (word == "clean").then_some(Self::Clean),
+        }
+    }
+
+    /// Leaves the change to a flash that the cut leaves.
+    pub fn apply(self, ram: &mut RamFlash, change: Change) {
+        match (self, change) {
+            (Self::Clean, _) => {}
+            (Self::Torn(_), Change::Program(to)) => ram.tear_program(to),
+            (Self::Torn(seed), Change::Erase(block)) => ram.tear_erase(block, seed),
+        }
+    }
+}
+
+/// A flash in memory whose power can be cut, and that can note every state it passes through.
+#[derive(Debug)]
+pub struct CutFlash {
+    /// What remains after the cut.
+    pub ram: RamFlash,
+    /// Changes until the cut: the first after them does not happen. `None`: no cut.
+    pub fuel: Option<u64>,
+    /// The change that was cut.
+    pub cut: Option<Change>,
+    /// If set: the state before every change so far, and the change.
+    pub states: Option<Vec<(RamFlash, Change)>>,
+    /// Whether pages may have become unreadable that nobody was programming: as in a device the host's read of one
+    /// fails, and a copy of one is a page that is lost. Otherwise a scheme that touches one has a bug.
+    pub is_rotten: bool,
+}
+
+impl CutFlash {
+    /// A flash with power.
+    pub fn new(ram: RamFlash) -> Self {
+        Self {
+            ram,
+            fuel: None,
+            cut: None,
+            states: None,
+            is_rotten: false,
+        }
+    }
+
+    fn is_gone(&self, at: Ppn) -> bool {
+        self.is_rotten && !self.ram.is_readable(at)
+    }
+
+    fn change(&mut self, change: Change) -> Result<(), Failure> {
+        self.alive()?;
+        if let Some(states) = &mut self.states {
+            states.push((self.ram.clone(), change));
+        }
+        match &mut self.fuel {
+            None => {}
+            Some(0) => {
+                self.cut = Some(change);
+                return Err(Failure::PowerCut);
+            }
+            Some(fuel) => *fuel -= 1,
+        }
+        Ok(())
+    }
+
+    fn alive(&self) -> Result<(), Failure> {
+        if self.cut.is_some() {
+            Err(Failure::PowerCut)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// What `RamFlash` answers: it cannot fail.
+fn sure<T>(done: Result<T, std::convert::Infallible>) -> Result<T, Failure> {
+    done.map_err(|never| match never {})
+}
+
+impl Flash for CutFlash {
+    type Token = ();
+    type Error = Failure;
+    const BEARS_DATA: bool = true;
+
+    fn geometry(&self) -> &Geometry {
+        self.ram.geometry()
+    }
+
+    fn written(&self, pbn: Pbn) -> u32 {
+        self.ram.written(pbn)
+    }
+
+    fn is_programmed(&self, ppn: Ppn) -> bool {
+        self.ram.is_programmed(ppn)
+    }
+
+    fn programmed(&self, pbn: Pbn) -> u32 {
+        self.ram.programmed(pbn)
+    }
+
+    fn page_bytes(&self) -> u32 {
+        self.ram.page_bytes()
+    }
+
+    fn next_sequence(&self) -> u64 {
+        self.ram.next_sequence()
+    }
+
+    fn erase_count(&self, pbn: Pbn) -> u32 {
+        self.ram.erase_count(pbn)
+    }
+
+    fn host_read(&mut self, slot: Slot, from: Ppn, after: ()) -> Result<(), Failure> {
+        self.alive()?;
+        if self.is_gone(from) {
+            return Err(Failure::Unreadable(from));
+        }
+        sure(self.ram.host_read(slot, from, after))
+    }
+
+    fn host_unwritten(&mut self, slot: Slot, after: ()) {
+        self.ram.host_unwritten(slot, after);
+    }
+
+    fn host_program(&mut self, slot: Slot, to: Ppn, oob: Oob, after: ()) -> Result<(), Failure> {
+        self.change(Change::Program(to))?;
+        sure(self.ram.host_program(slot, to, oob, after))
+    }
+
+    fn host_trimmed(&mut self, slot: Slot, after: ()) {
+        self.ram.host_trimmed(slot, after);
+    }
+
+    fn copy(
+        &mut self,
+        from: Ppn,
+        to: Ppn,
+        oob: Oob,
+        cause: Cause,
+        after: (),
+    ) -> Result<(), Failure> {
+        self.change(Change::Program(to))?;
+        if self.is_rotten {
+            self.ram.copy_or_lose(from, to, oob, cause);
+            return Ok(());
+        }
+        sure(self.ram.copy(from, to, oob, cause, after))
+    }
+
+    fn read_map(&mut self, from: Ppn, take: impl FnOnce(&[u8]), after: ()) -> Result<(), Failure> {
+        self.alive()?;
+        sure(self.ram.read_map(from, take, after))
+    }
+
+    fn program_map(
+        &mut self,
+        to: Ppn,
+        oob: Oob,
+        fill: impl FnOnce(&mut [u8]),
+        after: (),
+    ) -> Result<(), Failure> {
+        self.change(Change::Program(to))?;
+        sure(self.ram.program_map(to, oob, fill, after))
+    }
+
+    fn read_oob(
+        &mut self,
+        from: Ppn,
+        cause: Cause,
+        after: (),
+    ) -> Result<(Option<OobRead>, ()), Failure> {
+        self.alive()?;
+        sure(self.ram.read_oob(from, cause, after))
+    }
+
+    fn erase(&mut self, block: Pbn, cause: Cause, after: ()) -> Result<(), Failure> {
+        self.change(Change::Erase(block))?;
+        sure(self.ram.erase(block, cause, after))
+    }
+
+    fn join(&mut self, _a: (), _b: ()) {}
+
+    fn pcm_read(&mut self, after: ()) {
+        self.ram.pcm_read(after);
+    }
+
+    fn pcm_write(&mut self, after: ()) {
+        self.ram.pcm_write(after);
+    }
+
+    fn background(&mut self, at_ns: u64) {
+        self.ram.background(at_ns);
+    }
+
+    fn next_oob_bytes(&mut self, fill: impl FnOnce(&mut [u8])) {
+        self.ram.next_oob_bytes(fill);
+    }
+
+    fn last_oob_bytes(&self) -> &[u8] {
+        self.ram.last_oob_bytes()
+    }
+
+    fn preload(&mut self, block: Pbn, pages: u32, role: Role, lpn_of: &mut dyn FnMut(u32) -> Lpn) {
+        self.ram.preload(block, pages, role, lpn_of);
+    }
+
+    fn preload_map(
+        &mut self,
+        block: Pbn,
+        pages: u32,
+        number_of: &mut dyn FnMut(u32) -> Lpn,
+        fill: &mut dyn FnMut(u32, &mut [u8]),
+    ) {
+        self.ram.preload_map(block, pages, number_of, fill);
+    }
+
+    fn preload_oob_bytes(&mut self, at: Ppn, fill: impl FnOnce(&mut [u8])) {
+        self.ram.preload_oob_bytes(at, fill);
+    }
+}

@@ -1,0 +1,374 @@
+//! A flash of real bytes in memory: the second flash, on which every scheme must keep what it was given.
+
+use std::sync::Arc;
+
+use floatgate_core::address::{Lpn, Pbn, Ppn};
+use floatgate_core::flash::{
+    Cause, Flash, Oob, OobRead, Role, SCHEME_OOB_BYTES, Slot, start_content,
+};
+use floatgate_core::geometry::Geometry;
+use floatgate_core::ledger::Ledger;
+
+#[derive(Clone, Debug)]
+struct Page {
+    oob: OobRead,
+    /// `None`: all zeroes.
+    oob_bytes: Option<Arc<[u8]>>,
+    /// Shared, so that copies of a page and of the whole flash cost no copy of the bytes. Empty where only the OOB
+    /// can be read: a page that was lost before it was copied here.
+    bytes: Arc<[u8]>,
+}
+
+/// Flash in memory. Pages are `page_bytes` long; the host's data passes through [`RamFlash::buffer`].
+#[derive(Clone, Debug)]
+pub struct RamFlash {
+    /// Program state and counters.
+    pub ledger: Ledger,
+    /// `None` where erased, and where programmed but unreadable.
+    pages: Vec<Option<Page>>,
+    /// Blocks whose erase was cut: nothing may be programmed there before another erase.
+    half_erased: Vec<bool>,
+    page_bytes: usize,
+    sequence: u64,
+    buffer: Vec<Vec<u8>>,
+    /// Reads of pages that were not live.
+    pub unwritten_reads: u64,
+    pending_oob: Option<Arc<[u8]>>,
+    last_oob: Option<Arc<[u8]>>,
+}
+
+/// The scheme's bytes of a page that got none.
+static ZEROES: [u8; SCHEME_OOB_BYTES] = [0; SCHEME_OOB_BYTES];
+
+impl RamFlash {
+    /// An erased flash.
+    pub fn new(geometry: &Geometry, page_bytes: usize) -> Self {
+        Self {
+            ledger: Ledger::new(geometry),
+            pages: vec![None; geometry.pages() as usize],
+            half_erased: vec![false; geometry.blocks() as usize],
+            page_bytes,
+            sequence: 0,
+            buffer: Vec::new(),
+            unwritten_reads: 0,
+            pending_oob: None,
+            last_oob: None,
+        }
+    }
+
+    /// The host's buffer for a request of that many pages, all zeroes.
+    pub fn new_request(&mut self, pages: u32) -> &mut [Vec<u8>] {
+        self.buffer = vec![vec![0; self.page_bytes]; pages as usize];
+        &mut self.buffer
+    }
+
+    /// The host's buffer, by slot.
+    pub fn buffer(&self) -> &[Vec<u8>] {
+        &self.buffer
+    }
+
+    /// The power goes while a page is programmed: the page is used up and cannot be read.
+    pub fn tear_program(&mut self, to: Ppn) {
+        self.pending_oob = None;
+        self.program(to, Cause::Host);
+        self.sequence += 1;
+    }
+
+    /// The power goes while a block is erased: each of its pages is as it was, unreadable, or blank, by the
+    /// bits of `chaos`.
+    pub fn tear_erase(&mut self, block: Pbn, chaos: u64) {
+        let mut random = floatgate_core::rng::SplitMix64::new(chaos);
+        let fates: Vec<u64> = (0..self.ledger.written(block))
+            .map(|_| random.below(3))
+            .collect();
+        self.ledger
+            .tear_erase(block, |page| fates[page as usize] > 0);
+        let first = self.ledger.geometry().first_page(block).index();
+        for (page, fate) in fates.into_iter().enumerate() {
+            if fate < 2 {
+                self.pages[first + page] = None;
+            }
+        }
+        // With nothing left to see it cannot be told from a finished erase, so it is one.
+        self.half_erased[block.index()] = self.ledger.written(block) > 0;
+    }
+
+    fn program(&mut self, to: Ppn, cause: Cause) {
+        let block = self.ledger.program(to, cause);
+        assert!(
+            !self.half_erased[block.index()],
+            "program into block {}, whose erase was cut: the scheme has a bug",
+            block.0
+        );
+    }
+
+    fn put(&mut self, to: Ppn, oob: Oob, bytes: Arc<[u8]>) {
+        self.sequence += 1;
+        let oob = OobRead {
+            oob,
+            sequence: self.sequence,
+        };
+        let oob_bytes = self.pending_oob.take();
+        self.pages[to.index()] = Some(Page {
+            oob,
+            oob_bytes,
+            bytes,
+        });
+    }
+
+    fn page(&self, from: Ppn) -> &Page {
+        self.pages[from.index()]
+            .as_ref()
+            .expect("read of an erased or unreadable page: the scheme has a bug")
+    }
+
+    /// The OOB of a page, uncounted, for checks.
+    pub fn peek_oob(&self, from: Ppn) -> Option<OobRead> {
+        self.pages[from.index()].as_ref().map(|page| page.oob)
+    }
+
+    /// A page becomes unreadable, as cells that lose their charge do.
+    pub fn lose(&mut self, at: Ppn) {
+        self.pages[at.index()] = None;
+    }
+
+    /// Whether a page holds bytes that can be read.
+    pub fn is_readable(&self, at: Ppn) -> bool {
+        let page = self.pages[at.index()].as_ref();
+        page.is_some_and(|page| !page.bytes.is_empty())
+    }
+
+    /// Copies a page as a device does, where one that cannot be read any more is copied as a page that is lost:
+    /// its OOB says what is missing.
+    pub fn copy_or_lose(&mut self, from: Ppn, to: Ppn, oob: Oob, cause: Cause) {
+        self.ledger.read(from, cause);
+        self.program(to, cause);
+        let source = self.pages[from.index()].as_ref();
+        let bytes = source.map_or_else(|| [].into(), |page| page.bytes.clone());
+        self.put(to, oob, bytes);
+    }
+
+    /// Changes a programmed page behind everybody's back: OOB, scheme's bytes of the OOB, bytes. Nothing if it cannot
+    /// be read.
+    pub fn forge(&mut self, at: Ppn, change: impl FnOnce(&mut OobRead, &mut [u8], &mut Vec<u8>)) {
+        let Some(page) = &mut self.pages[at.index()] else {
+            return;
+        };
+        let mut oob_bytes = page.oob_bytes.as_deref().unwrap_or(&ZEROES).to_vec();
+        let mut bytes = page.bytes.to_vec();
+        change(&mut page.oob, &mut oob_bytes, &mut bytes);
+        page.oob_bytes = Some(oob_bytes.into());
+        page.bytes = bytes.into();
+    }
+
+    /// Makes block `to` what block `from` is on `source`, a flash of the same shape.
+    pub fn duplicate(&mut self, source: &Self, from: Pbn, to: Pbn) {
+        let geometry = source.ledger.geometry();
+        let (first, target) = (geometry.first_page(from), geometry.first_page(to));
+        self.ledger.tear_erase(to, |_| false);
+        let programmed = |page| source.ledger.is_programmed(Ppn(first.0 + page));
+        let erases = source.ledger.erase_count(to);
+        self.ledger.restore(to, erases, programmed);
+        for page in 0..geometry.pages_per_block as usize {
+            self.pages[target.index() + page] = source.pages[first.index() + page].clone();
+        }
+    }
+
+    /// Takes blocks whose erase was cut for honest ones from now on: what rot hides nobody can be blamed for.
+    pub fn forgive_torn_erases(&mut self) {
+        self.half_erased.fill(false);
+    }
+
+    /// The scheme's bytes of a page's OOB, uncounted, for checks.
+    pub fn peek_oob_bytes(&self, from: Ppn) -> Option<&[u8]> {
+        let page = self.pages[from.index()].as_ref();
+        page.map(|page| page.oob_bytes.as_deref().unwrap_or(&ZEROES))
+    }
+}
+
+impl Flash for RamFlash {
+    type Token = ();
+    type Error = std::convert::Infallible;
+    const BEARS_DATA: bool = true;
+
+    fn geometry(&self) -> &Geometry {
+        self.ledger.geometry()
+    }
+
+    fn written(&self, pbn: Pbn) -> u32 {
+        self.ledger.written(pbn)
+    }
+
+    fn is_programmed(&self, ppn: Ppn) -> bool {
+        self.ledger.is_programmed(ppn)
+    }
+
+    fn programmed(&self, pbn: Pbn) -> u32 {
+        self.ledger.programmed(pbn)
+    }
+
+    fn erase_count(&self, pbn: Pbn) -> u32 {
+        self.ledger.erase_count(pbn)
+    }
+
+    fn page_bytes(&self) -> u32 {
+        self.page_bytes as u32
+    }
+
+    fn next_sequence(&self) -> u64 {
+        self.sequence + 1
+    }
+
+    fn host_read(&mut self, slot: Slot, from: Ppn, _after: ()) -> Result<(), Self::Error> {
+        self.ledger.read(from, Cause::Host);
+        let page = self.pages[from.index()].as_ref();
+        let page = page.expect("read of an erased or unreadable page: the scheme has a bug");
+        self.last_oob = Some(page.oob_bytes.clone().unwrap_or_else(|| ZEROES.into()));
+        self.buffer[slot.0 as usize].copy_from_slice(&page.bytes);
+        Ok(())
+    }
+
+    fn host_unwritten(&mut self, slot: Slot, _after: ()) {
+        self.unwritten_reads += 1;
+        self.buffer[slot.0 as usize].fill(0);
+    }
+
+    fn host_program(
+        &mut self,
+        slot: Slot,
+        to: Ppn,
+        oob: Oob,
+        _after: (),
+    ) -> Result<(), Self::Error> {
+        self.program(to, Cause::Host);
+        let bytes = self.buffer[slot.0 as usize].as_slice().into();
+        self.put(to, oob, bytes);
+        Ok(())
+    }
+
+    fn host_trimmed(&mut self, _slot: Slot, _after: ()) {}
+
+    fn copy(
+        &mut self,
+        from: Ppn,
+        to: Ppn,
+        oob: Oob,
+        cause: Cause,
+        _after: (),
+    ) -> Result<(), Self::Error> {
+        self.ledger.read(from, cause);
+        self.program(to, cause);
+        let bytes = self.page(from).bytes.clone();
+        assert_eq!(
+            self.page(from).oob.oob.lpn,
+            oob.lpn,
+            "a copy keeps its page's number"
+        );
+        self.put(to, oob, bytes);
+        Ok(())
+    }
+
+    fn read_map(
+        &mut self,
+        from: Ppn,
+        take: impl FnOnce(&[u8]),
+        _after: (),
+    ) -> Result<(), Self::Error> {
+        self.ledger.try_read(Cause::Map);
+        if self.is_readable(from) {
+            take(&self.page(from).bytes);
+        }
+        Ok(())
+    }
+
+    fn program_map(
+        &mut self,
+        to: Ppn,
+        oob: Oob,
+        fill: impl FnOnce(&mut [u8]),
+        _after: (),
+    ) -> Result<(), Self::Error> {
+        self.program(to, Cause::Map);
+        let mut bytes = vec![0; self.page_bytes];
+        fill(&mut bytes);
+        self.put(to, oob, bytes.into());
+        Ok(())
+    }
+
+    fn read_oob(
+        &mut self,
+        from: Ppn,
+        cause: Cause,
+        _after: (),
+    ) -> Result<(Option<OobRead>, ()), Self::Error> {
+        self.ledger.read_oob(cause);
+        let page = self.pages[from.index()].as_ref();
+        self.last_oob = page.map(|page| page.oob_bytes.clone().unwrap_or_else(|| ZEROES.into()));
+        Ok((page.map(|page| page.oob), ()))
+    }
+
+    fn erase(&mut self, block: Pbn, cause: Cause, _after: ()) -> Result<(), Self::Error> {
+        self.ledger.erase(block, cause);
+        let geometry = self.ledger.geometry();
+        let first = geometry.first_page(block).index();
+        self.pages[first..first + geometry.pages_per_block as usize].fill(None);
+        self.half_erased[block.index()] = false;
+        Ok(())
+    }
+
+    fn join(&mut self, _a: (), _b: ()) {}
+
+    fn pcm_read(&mut self, _after: ()) {
+        self.ledger.counters.pcm_reads += 1;
+    }
+
+    fn pcm_write(&mut self, _after: ()) {
+        self.ledger.counters.pcm_writes += 1;
+    }
+
+    fn background(&mut self, _at_ns: u64) {}
+
+    fn next_oob_bytes(&mut self, fill: impl FnOnce(&mut [u8])) {
+        let mut bytes = vec![0; SCHEME_OOB_BYTES];
+        fill(&mut bytes);
+        self.pending_oob = Some(bytes.into());
+    }
+
+    fn last_oob_bytes(&self) -> &[u8] {
+        self.last_oob.as_deref().unwrap_or_default()
+    }
+
+    fn preload(&mut self, block: Pbn, pages: u32, role: Role, lpn_of: &mut dyn FnMut(u32) -> Lpn) {
+        self.ledger.preload(block, pages);
+        for page in 0..pages {
+            let lpn = lpn_of(page);
+            let at = self.ledger.geometry().ppn(block, page);
+            let bytes = start_content(lpn, self.page_bytes);
+            self.put(at, Oob::new(lpn, role), bytes.into());
+        }
+    }
+
+    fn preload_map(
+        &mut self,
+        block: Pbn,
+        pages: u32,
+        number_of: &mut dyn FnMut(u32) -> Lpn,
+        fill: &mut dyn FnMut(u32, &mut [u8]),
+    ) {
+        self.ledger.preload(block, pages);
+        for page in 0..pages {
+            let at = self.ledger.geometry().ppn(block, page);
+            let mut bytes = vec![0; self.page_bytes];
+            fill(page, &mut bytes);
+            self.put(at, Oob::new(number_of(page), Role::Map), bytes.into());
+        }
+    }
+
+    fn preload_oob_bytes(&mut self, at: Ppn, fill: impl FnOnce(&mut [u8])) {
+        let page = self.pages[at.index()].as_mut();
+        let page = page.expect("OOB bytes of an erased page: the scheme has a bug");
+        let mut bytes = vec![0; SCHEME_OOB_BYTES];
+        fill(&mut bytes);
+        page.oob_bytes = Some(bytes.into());
+    }
+}
