@@ -19,7 +19,7 @@ use floatgate_core::{Ftl, Lpn, ProgramOrder};
 use floatgate_device::image::format::{
     BlockRecord, Header, Layout, PAGE_HEADER_BYTES, PageHeader, record_at,
 };
-use floatgate_device::image::{Durability, ImageSpec, create, open};
+use floatgate_device::image::{self, Durability, ImageSpec, create};
 use floatgate_device::nand::{BlockState, PlaceKind};
 use floatgate_device::spares::pairs::PairGuard;
 use floatgate_device::stored::check_image;
@@ -44,52 +44,44 @@ pub fn rot(input: &[u8]) {
     };
     let schemes = floatgate_schemes::catalog::<Plays>();
     let scheme = &schemes[usize::from(head[0]) % schemes.len()];
-    scheme.life.0(Play { head, changes });
+    scheme.life.0(head, changes);
 }
 
 floatgate_core::life! {
     /// The target, for every scheme.
-    struct Plays = fn Play::play_on(Play<'_>);
+    struct Plays = fn play_on(&[u8], &[u8]);
 }
 
-struct Play<'a> {
-    head: &'a [u8],
-    changes: &'a [u8],
-}
-
-impl Play<'_> {
-    fn play_on<S: Ftl>(self) {
-        let Self { head, changes } = self;
-        let seed = u32::from_le_bytes([head[1], head[2], head[3], head[4]]);
-        let case = random_case::<S>(&mut SplitMix64::new(seed.into()), 0);
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let path = folder.path().join("flash.img");
-        let spec = spec::<S>(&case, head[5]);
-        create::<S>(&path, &spec).unwrap_or_else(|error| panic!("{}: {error}", S::KEY));
-        let mut device = open::<S>(&path).unwrap_or_else(|error| panic!("{}: {error}", S::KEY));
-        let mut rng = SplitMix64::new(u64::from(seed) << 8 | u64::from(head[6]));
-        write(&mut device, &mut rng, u32::from(head[6]) % 64);
-        close(device, head[5] & 1 == 0);
-        damage(&path, &spec, changes);
-        assert!(
-            !check_image(&path, &floatgate_schemes::catalog::<Stored>())
-                .expect("an image")
-                .to_string()
-                .is_empty()
-        );
-        // Twice: what has come up and was used must come up again, or say why not.
-        for _ in 0..2 {
-            let Ok(mut device) = open::<S>(&path) else {
-                return;
-            };
+fn play_on<S: Ftl>(head: &[u8], changes: &[u8]) {
+    let seed = u32::from_le_bytes([head[1], head[2], head[3], head[4]]);
+    let case = random_case::<S>(&mut SplitMix64::new(seed.into()), 0);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("flash.img");
+    let spec = spec::<S>(&case, head[5]);
+    create::<S>(&path, &spec).unwrap_or_else(|error| panic!("{}: {error}", S::KEY));
+    let mut device = open::<S>(&path).unwrap_or_else(|error| panic!("{}: {error}", S::KEY));
+    let mut rng = SplitMix64::new(u64::from(seed) << 8 | u64::from(head[6]));
+    write(&mut device, &mut rng, u32::from(head[6]) % 64);
+    close(device, head[5] & 1 == 0);
+    damage(&path, &spec, changes);
+    assert!(
+        !check_image(&path, &floatgate_schemes::catalog::<Stored>())
+            .expect("an image")
+            .to_string()
+            .is_empty()
+    );
+    // Twice: what has come up and was used must come up again, or say why not.
+    for _ in 0..2 {
+        let Ok(mut device) = open::<S>(&path) else {
+            return;
+        };
+        sound(&device);
+        read(&mut device);
+        write(&mut device, &mut rng, 20);
+        if device.read_only().is_none() {
             sound(&device);
-            read(&mut device);
-            write(&mut device, &mut rng, 20);
-            if device.read_only().is_none() {
-                sound(&device);
-            }
-            close(device, head[5] & 2 == 0);
         }
+        close(device, head[5] & 2 == 0);
     }
 }
 
@@ -128,7 +120,7 @@ fn spec<S: Ftl>(case: &Case, layer: u8) -> ImageSpec {
 }
 
 fn open<S: Ftl>(path: &Path) -> Result<Device<S>, DeviceError> {
-    open(path, Durability::Process)?.with_sector_bytes(PAGE_BYTES)
+    image::open(path, Durability::Process)?.with_sector_bytes(PAGE_BYTES)
 }
 
 fn sound<S: Ftl>(device: &Device<S>) {

@@ -472,8 +472,8 @@ mod tests {
             };
             open_reader("trace", Box::new(text.as_bytes()), &options)
         })?;
-        let all = schemes();
-        let page = find(&all, "page")?;
+        let all = floatgate_schemes::catalog::<Simulated>();
+        let page = all.get("page")?.life;
         page.run(&config, &mut source, &mut |_| {})
     }
 

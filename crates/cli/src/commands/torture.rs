@@ -13,7 +13,7 @@ use crate::errors::{EXIT_DIFFERENT, Outcome, Problem};
 use crate::output;
 use crate::progress::Bar;
 
-/// The time is dealt out in turns, so that every scheme gets some of a short run.
+/// The time is dealt out in turns, at most so long, so that every scheme gets some of it.
 const TURN: Duration = Duration::from_millis(500);
 
 /// Tortures, or replays one line; the exit code says whether something was lost.
@@ -79,6 +79,7 @@ fn replayed(line: &str, catalog: &Catalog, as_json: bool) -> Outcome<ExitCode> {
 fn torture(args: &TortureArgs, schemes: &[&Scheme]) -> (Vec<Tally>, Option<String>) {
     let start = Instant::now();
     let length = Duration::from_secs_f64(args.minutes * 60.0);
+    let turn_length = TURN.min(length / schemes.len().max(1) as u32);
     let bar = Bar::new(length.as_secs(), "s");
     let mut tallies = vec![Tally::default(); schemes.len()];
     let mut seed = args.seed;
@@ -86,7 +87,7 @@ fn torture(args: &TortureArgs, schemes: &[&Scheme]) -> (Vec<Tally>, Option<Strin
     'all: while start.elapsed() < length {
         for (scheme, tally) in schemes.iter().zip(&mut tallies) {
             let turn = Instant::now();
-            let mut is_over = || turn.elapsed() > TURN || start.elapsed() > length;
+            let mut is_over = || turn.elapsed() > turn_length || start.elapsed() > length;
             let tested = scheme.life.tested;
             match tested.random_cuts(seed, u64::MAX, &Effort::default(), &mut is_over) {
                 Ok(more) => *tally += more,
