@@ -36,8 +36,17 @@ macro_rules! address {
 }
 
 address! {
-    /// Logical page number: what the host addresses, or inside a one-die instance its local page.
+    /// Logical page number: what the host addresses, and what an OOB names.
     Lpn
+}
+address! {
+    /// A logical page in the numbering of a [`Space`](crate::geometry::Space), die by die: with one die the local page
+    /// `LPN div C` of the instance that works there, with several the pages of the first die, then those of the next.
+    DieLpn
+}
+address! {
+    /// Logical block number: `pages_per_block` consecutive pages of a space's numbering.
+    Lbn
 }
 address! {
     /// Physical page number of the whole device: `pbn * pages_per_block + page`.
@@ -46,6 +55,39 @@ address! {
 address! {
     /// Physical block number of the whole device: `die * blocks_per_die + index`.
     Pbn
+}
+
+/// A logical page as a scheme numbers it: [`Lpn`] for a scheme that places the pages of all dies, [`DieLpn`] for one
+/// made for a single die.
+pub trait LogicalPage: Copy + core::fmt::Debug + Send + 'static {
+    /// The page of that number.
+    fn from_number(number: u32) -> Self;
+    /// Its number.
+    fn number(self) -> u32;
+}
+
+impl LogicalPage for Lpn {
+    #[inline(always)]
+    fn from_number(number: u32) -> Self {
+        Self(number)
+    }
+
+    #[inline(always)]
+    fn number(self) -> u32 {
+        self.0
+    }
+}
+
+impl LogicalPage for DieLpn {
+    #[inline(always)]
+    fn from_number(number: u32) -> Self {
+        Self(number)
+    }
+
+    #[inline(always)]
+    fn number(self) -> u32 {
+        self.0
+    }
 }
 
 /// Division by a number known only at run time, without the divide instruction.
@@ -113,6 +155,8 @@ impl Divisor {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec;
+
     use super::*;
 
     #[test]

@@ -5,6 +5,10 @@
 //! pointers, and a [`Catalog`] is a list of schemes with that life. Floatgate's own list is
 //! `floatgate_schemes::catalog()`; a scheme of one's own joins it by [`Catalog::with`] and is from then on one of them.
 
+use alloc::format;
+use alloc::vec::Vec;
+
+use crate::address::Lpn;
 use crate::ftl::Ftl;
 use crate::options::{OptionInfo, Options};
 use crate::refusal::Refusal;
@@ -12,7 +16,7 @@ use crate::refusal::Refusal;
 /// What can be done with a scheme whose type is no longer known: function pointers, made for each type.
 pub trait Life: Sized {
     /// The life of that scheme.
-    fn of<S: Ftl>() -> Self;
+    fn of<S: Ftl<Page = Lpn>>() -> Self;
 }
 
 /// Declares a [`Life`] of one function: `life! { struct Costs = fn costs(&Case) -> u64; }` for a
@@ -24,7 +28,7 @@ macro_rules! life {
         #[derive(Clone, Copy)]
         $vis struct $name($vis fn($($arg),*) $(-> $out)?);
         impl $crate::catalog::Life for $name {
-            fn of<S: $crate::Ftl>() -> Self {
+            fn of<S: $crate::Ftl<Page = $crate::Lpn>>() -> Self {
                 Self($($function)::+::<S>)
             }
         }
@@ -48,7 +52,7 @@ pub struct SchemeInfo {
 
 impl SchemeInfo {
     /// The description of a scheme.
-    pub fn of<S: Ftl>() -> Self {
+    pub fn of<S: Ftl<Page = Lpn>>() -> Self {
         Self {
             key: S::KEY,
             title: S::TITLE,
@@ -70,7 +74,7 @@ pub struct Entry<L> {
 
 impl<L: Life> Entry<L> {
     /// The entry of a scheme.
-    pub fn of<S: Ftl>() -> Self {
+    pub fn of<S: Ftl<Page = Lpn>>() -> Self {
         Self {
             info: SchemeInfo::of::<S>(),
             life: L::of::<S>(),
@@ -94,7 +98,7 @@ impl<L: Life> Catalog<L> {
 
     /// Adds a scheme; one of the same name is replaced.
     #[must_use]
-    pub fn with<S: Ftl>(mut self) -> Self {
+    pub fn with<S: Ftl<Page = Lpn>>(mut self) -> Self {
         let entry = Entry::of::<S>();
         match self
             .entries
@@ -137,7 +141,7 @@ impl<L: Life> Default for Catalog<L> {
     }
 }
 
-impl<L> std::ops::Deref for Catalog<L> {
+impl<L> core::ops::Deref for Catalog<L> {
     type Target = [Entry<L>];
 
     fn deref(&self) -> &[Entry<L>] {
@@ -147,7 +151,7 @@ impl<L> std::ops::Deref for Catalog<L> {
 
 impl<'a, L> IntoIterator for &'a Catalog<L> {
     type Item = &'a Entry<L>;
-    type IntoIter = std::slice::Iter<'a, Entry<L>>;
+    type IntoIter = core::slice::Iter<'a, Entry<L>>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.entries.iter()

@@ -1,7 +1,7 @@
 //! What a scheme stands on: one small interface to NAND flash.
 //!
 //! The same scheme runs on a simulated flash, where a page is nothing but a time, and on a flash that
-//! bears data. Time flows through the calls as a value: every operation returns a *token* that says
+//! stores bytes. Time flows through the calls as a value: every operation returns a *token* that says
 //! "when it is done", and takes one that it waits for. `Token::default()` waits for nothing. The order of
 //! the operations of one die is the order of the calls, so a scheme names a dependency only where it
 //! crosses dies or devices: data that waits for its translation, for example.
@@ -9,88 +9,21 @@
 //! Three dependencies are the flash's own business, because they are always the same: the program of a
 //! copied page waits for its read, an erase waits for all copies out of its block, and the program of a partly
 //! written page waits for the read of its old content.
+//!
+//! The host's data is not passed through these calls: it lies in the controller's buffer, and a [`Slot`] says where.
+
+use alloc::vec::Vec;
 
 use crate::address::{Lpn, Pbn, Ppn};
-use crate::geometry::Geometry;
+use crate::ledger::Ledger;
+use crate::pcm::Pcm;
+pub use crate::oob::{Oob, OobRead, OobWithBytes, Role, SCHEME_OOB_BYTES, SEQUENCE_MAX, SpareArea};
+pub use crate::report::Cause;
 
-/// On whose account an operation is counted.
+/// Number of a page inside the host request in work, from 0. The host's data of that page lies in the
+/// controller's buffer under this number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Cause {
-    /// Data of the host.
-    Host = 0,
-    /// Moves of pages that are still valid: merges, garbage collection, second chances, folds.
-    Gc = 1,
-    /// Pages that hold mapping information.
-    Map = 2,
-}
-
-/// What a page is for, as its OOB tells after a power cut.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(u8)]
-pub enum Role {
-    /// A page of a data block.
-    #[default]
-    Data = 0,
-    /// A page of a log block.
-    Log = 1,
-    /// A page of a sequential log block (LAST, LAST++).
-    LogSequential = 2,
-    /// A page of a hot random log block (LAST, LAST++).
-    LogHot = 3,
-    /// A page of a cold random log block (LAST, LAST++).
-    LogCold = 4,
-    /// A page that holds mapping information.
-    Map = 5,
-    /// The summary of a log block.
-    Summary = 6,
-    /// A log block of second-chance copies (FASTer).
-    LogChance = 7,
-    /// The isolation block (FASTer).
-    LogIsolation = 8,
-}
-
-impl Role {
-    /// All roles, by their numbers.
-    pub const ALL: [Self; 9] = [
-        Self::Data,
-        Self::Log,
-        Self::LogSequential,
-        Self::LogHot,
-        Self::LogCold,
-        Self::Map,
-        Self::Summary,
-        Self::LogChance,
-        Self::LogIsolation,
-    ];
-}
-
-/// The spare area of a page as a scheme writes it. The flash adds the sequence number.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Oob {
-    /// The logical page of the whole device, or the number of the map page.
-    pub lpn: Lpn,
-    /// What the page is for.
-    pub role: Role,
-    /// A few bits of the scheme's own (a flag, a kind of block).
-    pub tag: u32,
-}
-
-impl Oob {
-    /// An OOB without a tag.
-    #[inline(always)]
-    pub fn new(lpn: Lpn, role: Role) -> Self {
-        Self { lpn, role, tag: 0 }
-    }
-}
-
-/// An OOB as read back: with the device-wide sequence number of its program.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct OobRead {
-    /// What the scheme wrote.
-    pub oob: Oob,
-    /// Grows with every program on the device.
-    pub sequence: u64,
-}
+pub struct Slot(pub u32);
 
 /// What a logical page holds in the start state `full`, on a flash that stores bytes: bytes made from its number.
 pub fn start_content(lpn: Lpn, page_bytes: usize) -> Vec<u8> {
@@ -99,96 +32,77 @@ pub fn start_content(lpn: Lpn, page_bytes: usize) -> Vec<u8> {
         .collect()
 }
 
-/// Number of a page inside the host request in work, from 0. The host's data of that page lies in the
-/// controller's buffer under this number.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Slot(pub u32);
-
-/// Bytes of every OOB that belong to the scheme on a flash that bears data. The logical page, the sequence
-/// number, role and tag lie beside them.
-pub const SCHEME_OOB_BYTES: usize = 64;
-
-/// Higher sequence numbers are not believed by a recovery: what is programmed next needs a higher one.
-pub const SEQUENCE_MAX: u64 = (1 << 63) - 1;
-
-/// NAND flash, simulated or real. See the module's text.
+/// NAND flash, simulated or real: ten calls that every flash has, four with defaults. See the module's text.
 ///
 /// Program rules (a page once an erase, ascending order where the cells want it) are enforced by every
 /// implementation; a scheme that would break them has a bug, and the flash panics in tests and
 /// simulations rather than go on with wrong counters.
+///
+/// Every call that can fail gives the flash's own error; a scheme hands it up and is not used any more.
+#[expect(
+    clippy::missing_errors_doc,
+    reason = "all calls fail alike, as the trait's text says"
+)]
 pub trait Flash {
     /// "When it is done": a time, a pending operation, or nothing. Valid only within the host request
-    /// or the background merge in which it was made, so a scheme never stores one.
+    /// or the background work in which it was made, so a scheme never stores one. The flash itself keeps those that the
+    /// host's request has to wait for: reads and programs of host pages, and [`Flash::absent`].
     type Token: Copy + Default;
     /// What can go wrong: nothing in a simulation, a power cut or a worn-out chip in a device.
-    type Error: std::fmt::Debug;
-    /// Whether pages hold bytes: if not, nobody calls the closures that fill or read them.
-    const BEARS_DATA: bool;
+    type Error: core::fmt::Debug;
+    /// The phase-change memory beside it.
+    type Pcm: Pcm<Token = Self::Token>;
 
-    /// The shape of the device.
-    fn geometry(&self) -> &Geometry;
+    /// Shape, write pointers, erase counts, counters.
+    fn ledger(&self) -> &Ledger;
 
-    /// Positions of a block up to its highest programmed one: `highest + 1`, 0 for an erased block.
-    fn written(&self, pbn: Pbn) -> u32;
-
-    /// Whether a page has been programmed since its block's last erase.
-    fn is_programmed(&self, ppn: Ppn) -> bool;
-
-    /// Pages of a block programmed since its last erase (gaps not counted).
-    fn programmed(&self, pbn: Pbn) -> u32;
-
-    /// Bytes of a page without its spare area.
-    fn page_bytes(&self) -> u32 {
-        4096
-    }
-
-    /// The sequence number that the next program will get; 0 where the flash bears no data.
-    fn next_sequence(&self) -> u64 {
-        0
-    }
-
-    /// How often a block has been erased.
-    fn erase_count(&self, pbn: Pbn) -> u32;
-
-    /// Reads a page for the host into its buffer.
-    ///
-    /// # Errors
-    /// As the flash has them.
-    fn host_read(
+    /// Reads a page into the host's buffer.
+    fn read_host(
         &mut self,
         slot: Slot,
         from: Ppn,
         after: Self::Token,
     ) -> Result<Self::Token, Self::Error>;
 
-    /// A host page without flash content: it reads as zeroes once `after` (its translation) is done.
-    fn host_unwritten(&mut self, slot: Slot, after: Self::Token);
-
-    /// Programs a page with the host's data.
-    ///
-    /// # Errors
-    /// As the flash has them.
-    fn host_program(
+    /// Programs a page from the host's buffer.
+    fn program_host(
         &mut self,
         slot: Slot,
         to: Ppn,
-        oob: Oob,
+        oob: impl SpareArea,
         after: Self::Token,
     ) -> Result<Self::Token, Self::Error>;
 
-    /// A trimmed host page whose translation is `after`; only schemes whose trim touches flash or PCM
-    /// call this.
-    fn host_trimmed(&mut self, slot: Slot, after: Self::Token);
+    /// A page of the host's request for which there is nothing to do once `after` is done (its translation, say): a
+    /// read of a page that holds nothing, which gives zeroes, or a trim. A trim that touches no flash need not say so.
+    fn absent(&mut self, slot: Slot, after: Self::Token);
+
+    /// Reads a page of mapping information; `take` gets its bytes if the flash stores any. A page that is erased or
+    /// unreadable may be read by a recovery that cannot know it, and one that was readable can rot: `take` is not
+    /// called then.
+    fn read_map(
+        &mut self,
+        from: Ppn,
+        take: impl FnOnce(&[u8]),
+        after: Self::Token,
+    ) -> Result<Self::Token, Self::Error>;
+
+    /// Programs a page of mapping information; `fill` writes its bytes (zeroed before) if the flash
+    /// stores any.
+    fn program_map(
+        &mut self,
+        to: Ppn,
+        oob: impl SpareArea,
+        fill: impl FnOnce(&mut [u8]),
+        after: Self::Token,
+    ) -> Result<Self::Token, Self::Error>;
 
     /// Copies a page (one read and one program of that cause).
-    ///
-    /// # Errors
-    /// As the flash has them.
     fn copy(
         &mut self,
         from: Ppn,
         to: Ppn,
-        oob: Oob,
+        oob: impl SpareArea,
         cause: Cause,
         after: Self::Token,
     ) -> Result<Self::Token, Self::Error>;
@@ -196,9 +110,6 @@ pub trait Flash {
     /// Copies pages of one die, in order, to consecutive pages of one block of that die, the first of
     /// them `to`. `oob_of` gives the OOB of the `i`-th. The same as as many [`Flash::copy`], for flashes that know
     /// a shorter way.
-    ///
-    /// # Errors
-    /// As the flash has them.
     fn copy_run(
         &mut self,
         from: &[Ppn],
@@ -219,38 +130,8 @@ pub trait Flash {
         Ok(done)
     }
 
-    /// Reads a page of mapping information; `take` gets its bytes if the flash bears data. A page that is erased or
-    /// unreadable may be read by a recovery that cannot know it, and one that was readable can rot; nobody calls `take`
-    /// then.
-    ///
-    /// # Errors
-    /// As the flash has them.
-    fn read_map(
-        &mut self,
-        from: Ppn,
-        take: impl FnOnce(&[u8]),
-        after: Self::Token,
-    ) -> Result<Self::Token, Self::Error>;
-
-    /// Programs a page of mapping information; `fill` writes its bytes (zeroed before) if the flash
-    /// bears data.
-    ///
-    /// # Errors
-    /// As the flash has them.
-    fn program_map(
-        &mut self,
-        to: Ppn,
-        oob: Oob,
-        fill: impl FnOnce(&mut [u8]),
-        after: Self::Token,
-    ) -> Result<Self::Token, Self::Error>;
-
-    /// Reads the OOB of a page alone: `None` where the page is erased (or unreadable). A flash that bears no
-    /// data knows no OOBs and answers `None`: schemes call it there for the count and the time.
-    ///
-    /// # Errors
-    /// As the flash has them.
-    #[allow(clippy::type_complexity)]
+    /// Reads the OOB of a page alone: `None` where the page is erased or unreadable, and on a flash that stores no
+    /// bytes: schemes call it there for the count and the time.
     fn read_oob(
         &mut self,
         from: Ppn,
@@ -259,9 +140,6 @@ pub trait Flash {
     ) -> Result<(Option<OobRead>, Self::Token), Self::Error>;
 
     /// Erases a block that held user data ([`Cause::Gc`]) or mapping pages ([`Cause::Map`]).
-    ///
-    /// # Errors
-    /// As the flash has them.
     fn erase(
         &mut self,
         block: Pbn,
@@ -272,46 +150,43 @@ pub trait Flash {
     /// Done when both are.
     fn join(&mut self, a: Self::Token, b: Self::Token) -> Self::Token;
 
-    /// Reads one map entry from phase-change memory.
-    fn pcm_read(&mut self, after: Self::Token) -> Self::Token;
+    /// The phase-change memory.
+    fn pcm(&mut self) -> &mut Self::Pcm;
 
-    /// Writes one map entry to phase-change memory.
-    fn pcm_write(&mut self, after: Self::Token) -> Self::Token;
+    /// How often the block that is used under that number now has been erased; a layer that moves blocks knows better
+    /// than the ledger.
+    fn erase_count(&self, block: Pbn) -> u32 {
+        self.ledger().erase_count(block)
+    }
 
     /// What follows is background or timed work that the scheme chose to start at that time; the next host
     /// request ends it.
-    fn background(&mut self, at_ns: u64);
-
-    /// Scheme-owned bytes of the OOB of the *next* program; called with zeroed bytes, and only where the
-    /// flash bears data.
-    fn next_oob_bytes(&mut self, fill: impl FnOnce(&mut [u8])) {
-        let _ = fill;
+    fn background(&mut self, at_ns: u64) {
+        let _ = at_ns;
     }
+}
 
-    /// The scheme-owned bytes of the OOB that was read last (empty where the flash bears no data).
-    fn last_oob_bytes(&self) -> &[u8] {
-        &[]
-    }
-
-    /// Makes the start state: the first `pages` pages of an erased block hold the logical pages that
-    /// `lpn_of` names, without a count and without time.
-    fn preload(&mut self, block: Pbn, pages: u32, role: Role, lpn_of: &mut dyn FnMut(u32) -> Lpn);
-
-    /// The same for mapping pages: `number_of` names each, `fill` writes its bytes if the flash bears data.
-    fn preload_map(
+/// A flash on which the start state of a device can be made: without a count and without time.
+#[expect(
+    clippy::missing_errors_doc,
+    reason = "the flash's own error, as in `Flash`"
+)]
+pub trait Preload: Flash {
+    /// The first `pages` pages of an erased block hold the logical pages that their OOBs name, each with its
+    /// [`start_content`].
+    fn preload<O: SpareArea>(
         &mut self,
         block: Pbn,
         pages: u32,
-        number_of: &mut dyn FnMut(u32) -> Lpn,
-        fill: &mut dyn FnMut(u32, &mut [u8]),
-    ) {
-        let _ = fill;
-        self.preload(block, pages, Role::Map, number_of);
-    }
+        oob_of: impl FnMut(u32) -> O,
+    ) -> Result<(), Self::Error>;
 
-    /// Scheme-owned bytes of the OOB of a page of the start state, after its [`Flash::preload`]; `fill` gets
-    /// zeroed bytes, and is called only where the flash bears data.
-    fn preload_oob_bytes(&mut self, at: Ppn, fill: impl FnOnce(&mut [u8])) {
-        let _ = (at, fill);
-    }
+    /// The same for mapping pages; `fill` writes the bytes of each if the flash stores any.
+    fn preload_map<O: SpareArea>(
+        &mut self,
+        block: Pbn,
+        pages: u32,
+        oob_of: impl FnMut(u32) -> O,
+        fill: impl FnMut(u32, &mut [u8]),
+    ) -> Result<(), Self::Error>;
 }

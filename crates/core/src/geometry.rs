@@ -1,6 +1,10 @@
 //! The shape of a device and what one instance of a scheme sees of it.
 
-use crate::address::{Divisor, Lpn, Pbn, Ppn};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::address::{DieLpn, Divisor, Lpn, Pbn, Ppn};
 use crate::refusal::Refusal;
 
 /// In which order the pages of a block may be programmed between two erases.
@@ -177,10 +181,11 @@ impl Geometry {
         Pbn(die * self.blocks_per_die + index)
     }
 
-    /// `(lpn div C, lpn mod C)`: the local page of a logical page and its home die.
+    /// `(lpn div C, lpn mod C)`: the local page of a logical page on its home die, and that die.
     #[inline(always)]
-    pub fn home(&self, lpn: Lpn) -> (u32, u32) {
-        self.by_dies.div_rem(lpn.0)
+    pub fn home(&self, lpn: Lpn) -> (DieLpn, u32) {
+        let (local, die) = self.by_dies.div_rem(lpn.0);
+        (DieLpn(local), die)
     }
 
     /// Division by `P`.
@@ -243,9 +248,9 @@ impl Space {
 
     /// The LPN that an OOB names for a local page (numbered die by die, see above).
     #[inline(always)]
-    pub fn device_lpn(&self, local: Lpn) -> Lpn {
+    pub fn device_lpn(&self, local: DieLpn) -> Lpn {
         if self.geometry.dies == 1 {
-            return local;
+            return Lpn(local.0);
         }
         let (die, page) = self.by_die_pages.div_rem(local.0);
         Lpn(page * self.geometry.dies + self.first_die + die)
@@ -253,7 +258,7 @@ impl Space {
 
     /// The local page (numbered die by die) that an OOB's LPN names, if it is one of this space.
     #[inline]
-    pub fn local_lpn(&self, lpn: Lpn) -> Option<Lpn> {
+    pub fn local_lpn(&self, lpn: Lpn) -> Option<DieLpn> {
         if lpn.0 >= self.geometry.logical_pages {
             return None;
         }
@@ -261,7 +266,7 @@ impl Space {
         let die = die
             .checked_sub(self.first_die)
             .filter(|&die| die < self.dies)?;
-        Some(Lpn(die * self.geometry.logical_pages_per_die() + page))
+        Some(DieLpn(die * self.geometry.logical_pages_per_die() + page.0))
     }
 
     /// This instance's share of a budget of blocks that is given for the whole device.
@@ -313,17 +318,17 @@ mod tests {
     fn local_pages_name_each_lpn_once() {
         let geometry = Geometry::new(4, 10, 8, 192, ProgramOrder::Ascending).unwrap();
         let whole = Space::whole(&geometry);
-        let mut seen: Vec<u32> = (0..192).map(|p| whole.device_lpn(Lpn(p)).0).collect();
+        let mut seen: Vec<u32> = (0..192).map(|p| whole.device_lpn(DieLpn(p)).0).collect();
         seen.sort_unstable();
         assert_eq!(seen, (0..192).collect::<Vec<_>>());
         for die in 0..4 {
             let one = Space::one_die(&geometry, die);
             for p in 0..48 {
-                assert_eq!(one.device_lpn(Lpn(p)), Lpn(p * 4 + die));
-                assert_eq!(one.local_lpn(Lpn(p * 4 + die)), Some(Lpn(p)));
+                assert_eq!(one.device_lpn(DieLpn(p)), Lpn(p * 4 + die));
+                assert_eq!(one.local_lpn(Lpn(p * 4 + die)), Some(DieLpn(p)));
                 assert_eq!(one.local_lpn(Lpn(p * 4 + (die + 1) % 4)), None);
-                assert_eq!(whole.local_lpn(Lpn(p * 4 + die)), Some(Lpn(die * 48 + p)));
-                assert_eq!(whole.device_lpn(Lpn(die * 48 + p)), Lpn(p * 4 + die));
+                assert_eq!(whole.local_lpn(Lpn(p * 4 + die)), Some(DieLpn(die * 48 + p)));
+                assert_eq!(whole.device_lpn(DieLpn(die * 48 + p)), Lpn(p * 4 + die));
             }
         }
     }

@@ -1,10 +1,13 @@
 //! The state that every flash keeps alike, simulated or real: what is programmed, how often blocks were
 //! erased, what was counted. Program rules are enforced here, once for all lives of a scheme.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use crate::address::{Pbn, Ppn};
-use crate::flash::Cause;
 use crate::geometry::{Geometry, ProgramOrder};
-use crate::report::{ByCause, FlashCounters};
+use crate::oob::SCHEME_OOB_BYTES;
+use crate::report::{Cause, FlashCounters};
 
 #[derive(Clone, Copy, Default, Debug)]
 struct Block {
@@ -25,17 +28,49 @@ pub struct Ledger {
     gaps: Vec<u64>,
     /// What has been counted.
     pub counters: FlashCounters,
+    /// Sequence number of the last program; kept up only where bytes are stored.
+    pub sequence: u64,
+    page_bytes: u32,
+    oob_bytes: usize,
 }
 
 impl Ledger {
-    /// An erased flash.
-    pub fn new(geometry: &Geometry) -> Self {
+    /// An erased flash that stores no bytes.
+    pub fn new(geometry: &Geometry, page_bytes: u32) -> Self {
         Self {
+            sequence: 0,
+            page_bytes,
+            oob_bytes: usize::MAX,
             blocks: vec![Block::default(); geometry.blocks() as usize],
             gaps: Vec::new(),
             geometry: geometry.clone(),
             counters: FlashCounters::default(),
         }
+    }
+
+    /// The same of a flash that does.
+    #[must_use]
+    pub fn storing_bytes(self) -> Self {
+        Self {
+            oob_bytes: SCHEME_OOB_BYTES,
+            ..self
+        }
+    }
+
+    /// Bytes of a page without its spare area.
+    pub fn page_bytes(&self) -> u32 {
+        self.page_bytes
+    }
+
+    /// Bytes of a spare area that a scheme may use: no limit where none are stored.
+    pub fn oob_bytes(&self) -> usize {
+        self.oob_bytes
+    }
+
+    /// The sequence number that the next program gets; means nothing where no bytes are stored.
+    #[inline(always)]
+    pub fn next_sequence(&self) -> u64 {
+        self.sequence + 1
     }
 
     /// The shape of the device.
@@ -44,15 +79,15 @@ impl Ledger {
         &self.geometry
     }
 
-    /// `highest programmed position + 1` of a block.
+    /// The write pointer of a block: highest programmed position + 1, 0 for an erased block.
     #[inline(always)]
-    pub fn written(&self, pbn: Pbn) -> u32 {
+    pub fn write_pointer(&self, pbn: Pbn) -> u32 {
         u32::from(self.blocks[pbn.index()].written)
     }
 
-    /// Pages of a block programmed since its erase.
+    /// Pages of a block programmed since its erase, gaps not counted.
     #[inline]
-    pub fn programmed(&self, pbn: Pbn) -> u32 {
+    pub fn programmed_pages(&self, pbn: Pbn) -> u32 {
         let block = &self.blocks[pbn.index()];
         u32::from(block.written - block.gaps)
     }
@@ -98,7 +133,7 @@ impl Ledger {
         } else {
             self.program_out_of_order(pbn, page);
         }
-        *count(&mut self.counters.programs, cause) += 1;
+        *self.counters.programs.of(cause) += 1;
         pbn
     }
 
@@ -111,7 +146,7 @@ impl Ledger {
         let block = &mut self.blocks[pbn.index()];
         if page == u32::from(block.written) && page + pages <= self.geometry.pages_per_block {
             block.written += pages as u16;
-            *count(&mut self.counters.programs, cause) += u64::from(pages);
+            *self.counters.programs.of(cause) += u64::from(pages);
         } else {
             (0..pages).for_each(|i| {
                 self.program(Ppn(ppn.0 + i), cause);
@@ -126,13 +161,13 @@ impl Ledger {
             pages.iter().all(|&ppn| self.is_programmed(ppn)),
             "read of an erased page"
         );
-        *count(&mut self.counters.reads, cause) += pages.len() as u64;
+        *self.counters.reads.of(cause) += pages.len() as u64;
     }
 
     #[cold]
     #[inline(never)]
     fn program_out_of_order(&mut self, pbn: Pbn, page: u32) {
-        let written = self.written(pbn);
+        let written = self.write_pointer(pbn);
         let ppn = self.geometry.ppn(pbn, page);
         if page > written {
             for skipped in written..page {
@@ -157,18 +192,18 @@ impl Ledger {
     #[inline(always)]
     pub fn read(&mut self, ppn: Ppn, cause: Cause) {
         debug_assert!(self.is_programmed(ppn), "read of the erased page {}", ppn.0);
-        *count(&mut self.counters.reads, cause) += 1;
+        *self.counters.reads.of(cause) += 1;
     }
 
     /// Counts the read of a page that may turn out to be erased.
     pub fn try_read(&mut self, cause: Cause) {
-        *count(&mut self.counters.reads, cause) += 1;
+        *self.counters.reads.of(cause) += 1;
     }
 
     /// Counts an OOB read.
     #[inline(always)]
     pub fn read_oob(&mut self, cause: Cause) {
-        *count(&mut self.counters.oob_reads, cause) += 1;
+        *self.counters.oob_reads.of(cause) += 1;
     }
 
     /// Erases a block.
@@ -185,13 +220,13 @@ impl Ledger {
             gaps: 0,
             erases: block.erases + 1,
         };
-        *count(&mut self.counters.erases, cause) += 1;
+        *self.counters.erases.of(cause) += 1;
     }
 
     /// An erase that was cut: of the programmed pages those that `keeps` names still look programmed. Nothing
     /// is counted.
     pub fn tear_erase(&mut self, pbn: Pbn, keeps: impl Fn(u32) -> bool) {
-        let (written, mut kept, mut top) = (self.written(pbn), 0, 0);
+        let (written, mut kept, mut top) = (self.write_pointer(pbn), 0, 0);
         for page in 0..written {
             let at = self.geometry.ppn(pbn, page);
             let stays = self.is_programmed(at) && keeps(page);
@@ -223,7 +258,7 @@ impl Ledger {
     pub fn restore(&mut self, pbn: Pbn, erases: u32, programmed: impl Fn(u32) -> bool) {
         self.blocks[pbn.index()].erases = erases;
         for page in (0..self.geometry.pages_per_block).filter(|&page| programmed(page)) {
-            let written = self.written(pbn);
+            let written = self.write_pointer(pbn);
             if page > written {
                 self.program_out_of_order(pbn, page);
             } else {
@@ -246,21 +281,12 @@ impl Ledger {
     }
 }
 
-#[inline(always)]
-fn count(by: &mut ByCause, cause: Cause) -> &mut u64 {
-    match cause {
-        Cause::Host => &mut by.host,
-        Cause::Gc => &mut by.gc,
-        Cause::Map => &mut by.map,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn ledger(order: ProgramOrder) -> Ledger {
-        Ledger::new(&Geometry::new(1, 4, 4, 8, order).unwrap())
+        Ledger::new(&Geometry::new(1, 4, 4, 8, order).unwrap(), 4096)
     }
 
     #[test]
@@ -268,13 +294,13 @@ mod tests {
         let mut l = ledger(ProgramOrder::Any);
         l.program(Ppn(2), Cause::Host);
         assert!(!l.is_programmed(Ppn(1)) && l.is_programmed(Ppn(2)) && !l.is_programmed(Ppn(3)));
-        assert_eq!((l.written(Pbn(0)), l.programmed(Pbn(0))), (3, 1));
+        assert_eq!((l.write_pointer(Pbn(0)), l.programmed_pages(Pbn(0))), (3, 1));
         l.program(Ppn(1), Cause::Host);
-        assert_eq!((l.written(Pbn(0)), l.programmed(Pbn(0))), (3, 2));
+        assert_eq!((l.write_pointer(Pbn(0)), l.programmed_pages(Pbn(0))), (3, 2));
         l.erase(Pbn(0), Cause::Gc);
         assert!(!l.is_programmed(Ppn(0)));
         l.program(Ppn(0), Cause::Host);
-        assert!(l.is_programmed(Ppn(0)) && l.programmed(Pbn(0)) == 1);
+        assert!(l.is_programmed(Ppn(0)) && l.programmed_pages(Pbn(0)) == 1);
     }
 
     #[test]

@@ -3,8 +3,8 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`address`], [`geometry`] | logical and physical addresses, the shape of a device |
-//! | [`flash`] | [`flash::Flash`]: what a scheme stands on; time flows through it as a token |
-//! | [`ftl`] | [`ftl::Ftl`]: what a scheme is |
+//! | [`flash`], [`oob`], [`pcm`] | [`flash::Flash`]: what a scheme stands on; time flows through it as a token |
+//! | [`ftl`], [`described`] | [`ftl::Ftl`]: what a scheme is; [`described::Described`]: what it tells of itself |
 //! | [`striped`] | a scheme for one die on many dies |
 //! | [`options`], [`refusal`] | option schemas: names, units, defaults, help; why something is not taken |
 //! | [`report`] | counters, merges, memory tables |
@@ -14,23 +14,32 @@
 //!
 //! The crate does no I/O and knows no clock and no scheme: a scheme decides *what* happens, a flash says *when*.
 
+#![no_std]
+
+#[doc(hidden)]
+pub extern crate alloc;
+
 pub mod address;
 pub mod catalog;
+pub mod described;
 pub mod flash;
 pub mod ftl;
 pub mod geometry;
 pub mod ledger;
+pub mod oob;
 pub mod options;
+pub mod pcm;
 pub mod refusal;
 pub mod report;
 pub mod rng;
 pub mod striped;
 pub mod wear;
 
-pub use address::{Lpn, Pbn, Ppn};
+pub use address::{DieLpn, Lbn, Lpn, Pbn, Ppn};
 pub use catalog::Catalog;
-pub use flash::{Cause, Flash, Oob, Role, Slot};
-pub use ftl::{Ftl, NoRecovery, Run, Start};
+pub use described::Described;
+pub use flash::{Cause, Flash, Oob, Preload, Role, Slot};
+pub use ftl::{Ftl, MountError, Run, Start, Tick};
 pub use geometry::{Geometry, ProgramOrder, Space};
 pub use refusal::Refusal;
 pub use striped::Striped;

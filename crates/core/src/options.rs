@@ -1,6 +1,11 @@
 //! Options of schemes: one declaration gives the struct, the parser, the help and the docs.
 
-use std::fmt::Display;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt::Display;
+
+use crate::refusal::Refusal;
 
 /// A value as a configuration file or a command line gives it.
 #[derive(Clone, PartialEq, Debug)]
@@ -28,7 +33,7 @@ impl Value {
 }
 
 impl Display for Value {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Int(n) => write!(f, "{n}"),
             Self::Bool(b) => write!(f, "{b}"),
@@ -36,23 +41,6 @@ impl Display for Value {
         }
     }
 }
-
-/// Why an option was not taken.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct OptionError {
-    /// The option's name.
-    pub key: String,
-    /// What is wrong and what would be right.
-    pub message: String,
-}
-
-impl Display for OptionError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for OptionError {}
 
 /// One line of a scheme's option table.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -70,14 +58,14 @@ pub struct OptionInfo {
 }
 
 /// A set of options with defaults, made by [`options!`](crate::options!).
-pub trait Options: Clone + Default + std::fmt::Debug + Send + Sync + 'static {
+pub trait Options: Clone + Default + core::fmt::Debug + Send + Sync + 'static {
     /// All options with their units, defaults and meanings.
     fn schema() -> Vec<OptionInfo>;
     /// Sets one option.
     ///
     /// # Errors
     /// If there is no such option or the value does not fit.
-    fn set(&mut self, key: &str, value: &Value) -> Result<(), OptionError>;
+    fn set(&mut self, key: &str, value: &Value) -> Result<(), Refusal>;
     /// The values in force, by name.
     fn values(&self) -> Vec<(&'static str, String)>;
 }
@@ -166,7 +154,7 @@ macro_rules! choice {
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum $name { $($(#[$vdoc])* $variant),+ }
         impl $crate::options::OptionValue for $name {
-            fn take(value: &$crate::options::Value) -> Result<Self, String> {
+            fn take(value: &$crate::options::Value) -> Result<Self, $crate::alloc::string::String> {
                 if let $crate::options::Value::Text(word) = value {
                     $(if word == $word { return Ok(Self::$variant); })+
                 }
@@ -175,13 +163,13 @@ macro_rules! choice {
                     let word = if *b { "on" } else { "off" };
                     $(if word == $word { return Ok(Self::$variant); })+
                 }
-                Err(format!("one of {}", Self::values()))
+                Err($crate::alloc::format!("one of {}", Self::values()))
             }
-            fn values() -> String {
+            fn values() -> $crate::alloc::string::String {
                 [$($word),+].join(", ")
             }
-            fn show(&self) -> String {
-                match self { $(Self::$variant => $word.to_string()),+ }
+            fn show(&self) -> $crate::alloc::string::String {
+                match self { $(Self::$variant => $crate::alloc::string::String::from($word)),+ }
             }
         }
     };
@@ -202,51 +190,48 @@ macro_rules! options {
             fn default() -> Self { Self { $($field: $default),* } }
         }
         impl $crate::options::Options for $name {
-            fn schema() -> Vec<$crate::options::OptionInfo> {
+            fn schema() -> $crate::alloc::vec::Vec<$crate::options::OptionInfo> {
                 #[allow(unused_variables)]
                 let defaults = Self::default();
-                vec![$($crate::options::OptionInfo {
+                $crate::alloc::vec![$($crate::options::OptionInfo {
                     key: stringify!($field),
                     unit: $unit,
                     default: {
                         #[allow(unused_mut, unused_assignments)]
                         let mut text = $crate::options::OptionValue::show(&defaults.$field);
-                        $(text = $shown.to_string();)?
+                        $(text = $crate::alloc::string::String::from($shown);)?
                         text
                     },
                     values: <$ty as $crate::options::OptionValue>::values(),
                     doc: $field_doc.trim_ascii(),
                 }),*]
             }
-            fn set(&mut self, key: &str, value: &$crate::options::Value) -> Result<(), $crate::options::OptionError> {
+            fn set(&mut self, key: &str, value: &$crate::options::Value) -> Result<(), $crate::Refusal> {
                 $(if key == stringify!($field) {
                     self.$field = <$ty as $crate::options::OptionValue>::take(value).map_err(|wanted| {
-                        $crate::options::OptionError { key: key.to_string(), message: format!("{key} = {value}: takes {wanted}") }
+                        $crate::Refusal::new(key, $crate::alloc::format!("{key} = {value}: takes {wanted}"))
                     })?;
                     return Ok(());
                 })*
                 #[allow(clippy::useless_vec)]
-                let known: Vec<&str> = vec![$(stringify!($field)),*];
+                let known: $crate::alloc::vec::Vec<&str> = $crate::alloc::vec![$(stringify!($field)),*];
                 Err($crate::options::unknown_option(key, &known))
             }
-            fn values(&self) -> Vec<(&'static str, String)> {
-                vec![$((stringify!($field), $crate::options::OptionValue::show(&self.$field))),*]
+            fn values(&self) -> $crate::alloc::vec::Vec<(&'static str, $crate::alloc::string::String)> {
+                $crate::alloc::vec![$((stringify!($field), $crate::options::OptionValue::show(&self.$field))),*]
             }
         }
     };
 }
 
 /// The error for an option that a scheme does not have.
-pub fn unknown_option(key: &str, known: &[&str]) -> OptionError {
+pub fn unknown_option(key: &str, known: &[&str]) -> Refusal {
     let message = if known.is_empty() {
         format!("no option {key}: this scheme has none of its own")
     } else {
         format!("no option {key}: this scheme has {}", known.join(", "))
     };
-    OptionError {
-        key: key.to_string(),
-        message,
-    }
+    Refusal::new(key, message)
 }
 
 /// Options of a scheme that has none.
@@ -257,7 +242,7 @@ impl Options for NoOptions {
     fn schema() -> Vec<OptionInfo> {
         Vec::new()
     }
-    fn set(&mut self, key: &str, _value: &Value) -> Result<(), OptionError> {
+    fn set(&mut self, key: &str, _value: &Value) -> Result<(), Refusal> {
         Err(unknown_option(key, &[]))
     }
     fn values(&self) -> Vec<(&'static str, String)> {

@@ -1,8 +1,25 @@
 //! Why a configuration, a shape or an option cannot be taken.
 
-/// Why a configuration cannot run; raised before anything is simulated or written.
+use alloc::format;
+use alloc::string::{String, ToString};
+use core::fmt::{Display, Formatter};
+
+/// What kind of refusal it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RefusalKind {
+    /// Shape and options do not go together: others would.
+    Configuration,
+    /// A recovery finds no erased page to go on with.
+    NoRoom,
+    /// The flash holds what no power cut leaves.
+    Damaged,
+}
+
+/// Why a device cannot be made or brought back.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refusal {
+    /// What kind it is.
+    pub kind: RefusalKind,
     /// The configuration key at fault, where one can be named.
     pub key: Option<String>,
     /// What is wrong, with the numbers, and what would be right.
@@ -10,30 +27,50 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// A refusal that names its key.
+    /// A configuration does not fit, because of this key.
     pub fn new(key: &str, message: String) -> Self {
         Self {
+            kind: RefusalKind::Configuration,
             key: Some(key.to_string()),
             message,
         }
     }
 
-    /// A recovery has found what no power cut leaves: pages that have rotted, or that no scheme has written.
-    pub fn damaged(found: impl std::fmt::Display) -> Self {
+    /// A configuration does not fit, and no single key is to blame.
+    pub fn of_all(message: String) -> Self {
         Self {
+            kind: RefusalKind::Configuration,
+            key: None,
+            message,
+        }
+    }
+
+    /// A recovery finds no erased page to go on with.
+    pub fn no_room(message: String) -> Self {
+        Self {
+            kind: RefusalKind::NoRoom,
+            key: None,
+            message,
+        }
+    }
+
+    /// A recovery has found what no power cut leaves: pages that have rotted, or that no scheme has written.
+    pub fn damaged(found: impl Display) -> Self {
+        Self {
+            kind: RefusalKind::Damaged,
             key: None,
             message: format!(
-                "{found}: the flash is damaged beyond what a power cut leaves, and nobody can tell any more what its \
-                 pages hold; `floatgate image check` and `floatgate image dump` show what is still on it"
+                "{found}: the flash is damaged beyond what a power cut leaves, and it cannot be told any more what its \
+                 pages hold"
             ),
         }
     }
 }
 
-impl std::fmt::Display for Refusal {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl Display for Refusal {
+    fn fmt(&self, f: &mut Formatter<'_>) -> core::fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for Refusal {}
+impl core::error::Error for Refusal {}

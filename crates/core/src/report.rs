@@ -1,5 +1,18 @@
 //! What a run reports: counters of the host, the flash, the merges; a scheme's own; memory tables.
 
+use alloc::vec::Vec;
+
+/// On whose account an operation is counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// Data of the host.
+    Host = 0,
+    /// Moves of pages that are still valid: merges, garbage collection, second chances, folds.
+    Gc = 1,
+    /// Pages that hold mapping information.
+    Map = 2,
+}
+
 /// Operations by cause.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ByCause {
@@ -12,6 +25,16 @@ pub struct ByCause {
 }
 
 impl ByCause {
+    /// The count of one cause.
+    #[inline(always)]
+    pub fn of(&mut self, cause: Cause) -> &mut u64 {
+        match cause {
+            Cause::Host => &mut self.host,
+            Cause::Gc => &mut self.gc,
+            Cause::Map => &mut self.map,
+        }
+    }
+
     /// All causes together.
     pub fn sum(&self) -> u64 {
         self.host + self.gc + self.map

@@ -33,7 +33,7 @@ pub fn youngest(erased: impl Iterator<Item = Pbn>, erases: impl Fn(Pbn) -> u32) 
 pub fn oldest(erased: impl Iterator<Item = Pbn>, erases: impl Fn(Pbn) -> u32) -> Option<usize> {
     // Of equals `max_by_key` gives the last, `min_by_key` the first.
     let aged = erased.map(erases).enumerate();
-    aged.min_by_key(|&(_, erases)| std::cmp::Reverse(erases))
+    aged.min_by_key(|&(_, erases)| core::cmp::Reverse(erases))
         .map(|(i, _)| i)
 }
 
@@ -60,7 +60,7 @@ mod tests {
         let of = |b: Pbn| erases[b.index()];
         assert_eq!(youngest((0..5).map(Pbn), of), Some(1));
         assert_eq!(oldest((0..5).map(Pbn), of), Some(0));
-        assert_eq!(youngest(std::iter::empty(), of), None);
+        assert_eq!(youngest(core::iter::empty(), of), None);
     }
 
     #[test]
