@@ -5,7 +5,7 @@ mod common;
 use std::os::unix::fs::FileExt;
 
 use common::Place;
-use floatgate_core::ftl::{Ftl, Means};
+use floatgate_core::ftl::{Ftl, RecoveryMode};
 use floatgate_core::rng::SplitMix64;
 use floatgate_device::block::options_from_text;
 use floatgate_device::faulty::FaultPlan;
@@ -243,7 +243,7 @@ impl Used {
             ..FaultPlan::default()
         };
         let spares = Spares::mount(Faulty::new(nand, plan).unwrap(), header.spares).unwrap();
-        let mut device = match BlockDevice::<S, _>::open(spares, &options, Means::Fastest) {
+        let mut device = match BlockDevice::<S, _>::open(spares, &options, RecoveryMode::Fastest) {
             // A scheme without a recovery begins anew.
             Err(DeviceError::Refused(_)) => {
                 let nand = ImageNand::open(&self.path, Durability::Process).unwrap();

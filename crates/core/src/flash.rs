@@ -16,8 +16,10 @@ use alloc::vec::Vec;
 
 use crate::address::{Lpn, Pbn, Ppn};
 use crate::ledger::Ledger;
+pub use crate::oob::{
+    Oob, OobRead, OobWithBytes, Role, SCHEME_OOB_BYTES, SEQUENCE_MAX, SpareArea, SpareRead,
+};
 use crate::pcm::Pcm;
-pub use crate::oob::{Oob, OobRead, OobWithBytes, Role, SCHEME_OOB_BYTES, SEQUENCE_MAX, SpareArea};
 pub use crate::report::Cause;
 
 /// Number of a page inside the host request in work, from 0. The host's data of that page lies in the
@@ -137,7 +139,7 @@ pub trait Flash {
         from: Ppn,
         cause: Cause,
         after: Self::Token,
-    ) -> Result<(Option<OobRead>, Self::Token), Self::Error>;
+    ) -> Result<(Option<SpareRead>, Self::Token), Self::Error>;
 
     /// Erases a block that held user data ([`Cause::Gc`]) or mapping pages ([`Cause::Map`]).
     fn erase(

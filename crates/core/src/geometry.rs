@@ -327,7 +327,10 @@ mod tests {
                 assert_eq!(one.device_lpn(DieLpn(p)), Lpn(p * 4 + die));
                 assert_eq!(one.local_lpn(Lpn(p * 4 + die)), Some(DieLpn(p)));
                 assert_eq!(one.local_lpn(Lpn(p * 4 + (die + 1) % 4)), None);
-                assert_eq!(whole.local_lpn(Lpn(p * 4 + die)), Some(DieLpn(die * 48 + p)));
+                assert_eq!(
+                    whole.local_lpn(Lpn(p * 4 + die)),
+                    Some(DieLpn(die * 48 + p))
+                );
                 assert_eq!(whole.device_lpn(DieLpn(die * 48 + p)), Lpn(p * 4 + die));
             }
         }

@@ -294,9 +294,15 @@ mod tests {
         let mut l = ledger(ProgramOrder::Any);
         l.program(Ppn(2), Cause::Host);
         assert!(!l.is_programmed(Ppn(1)) && l.is_programmed(Ppn(2)) && !l.is_programmed(Ppn(3)));
-        assert_eq!((l.write_pointer(Pbn(0)), l.programmed_pages(Pbn(0))), (3, 1));
+        assert_eq!(
+            (l.write_pointer(Pbn(0)), l.programmed_pages(Pbn(0))),
+            (3, 1)
+        );
         l.program(Ppn(1), Cause::Host);
-        assert_eq!((l.write_pointer(Pbn(0)), l.programmed_pages(Pbn(0))), (3, 2));
+        assert_eq!(
+            (l.write_pointer(Pbn(0)), l.programmed_pages(Pbn(0))),
+            (3, 2)
+        );
         l.erase(Pbn(0), Cause::Gc);
         assert!(!l.is_programmed(Ppn(0)));
         l.program(Ppn(0), Cause::Host);

@@ -127,6 +127,13 @@ pub struct OobRead {
     pub oob: Oob,
     /// Grows with every program on the device.
     pub sequence: u64,
-    /// The scheme's own bytes.
+}
+
+/// A whole spare area as read back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SpareRead {
+    /// The fixed part.
+    pub read: OobRead,
+    /// The scheme's own bytes, zeroes if it wrote none.
     pub bytes: [u8; SCHEME_OOB_BYTES],
 }

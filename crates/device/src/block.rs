@@ -1,7 +1,7 @@
 //! A block device: one scheme on one flash, with sectors outside and pages inside.
 
 use floatgate_core::flash::SEQUENCE_MAX;
-use floatgate_core::ftl::{Means, NoRecovery};
+use floatgate_core::ftl::{MountError, RecoveryMode};
 use floatgate_core::options::Options;
 use floatgate_core::{Flash, Ftl, Lpn, Refusal, Run, Space, Start};
 
@@ -62,7 +62,7 @@ impl<S: Ftl, N: Nand> BlockDevice<S, N> {
     /// # Errors
     /// A refusal if scheme, options and chip do not go together, or if the pages have rotted beyond what the scheme can
     /// make a device of; an error of the chip, after which it may be tried again.
-    pub fn open(nand: N, options: &S::Options, means: Means) -> Result<Self, DeviceError> {
+    pub fn open(nand: N, options: &S::Options, means: RecoveryMode) -> Result<Self, DeviceError> {
         // What is programmed from now on must be younger than all there is, and still be believed.
         if nand.last_sequence() > SEQUENCE_MAX / 2 {
             let text = format!("a page with sequence number {}", nand.last_sequence());
@@ -71,8 +71,8 @@ impl<S: Ftl, N: Nand> BlockDevice<S, N> {
         let mut flash = NandFlash::new(nand);
         let space = Space::whole(flash.geometry());
         let ftl = S::recover(&space, options, means, &mut flash).map_err(|error| match error {
-            NoRecovery::Refused(refusal) => DeviceError::Refused(refusal),
-            NoRecovery::Flash(error) => DeviceError::Nand(error),
+            MountError::Refused(refusal) => DeviceError::Refused(refusal),
+            MountError::Flash(error) => DeviceError::Nand(error),
         })?;
         Self::assemble(ftl, flash)
     }

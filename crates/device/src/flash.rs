@@ -187,7 +187,7 @@ impl<N: Nand> Flash for NandFlash<N> {
     }
 
     fn written(&self, pbn: Pbn) -> u32 {
-        self.ledger.written(pbn)
+        self.ledger.write_pointer(pbn)
     }
 
     fn is_programmed(&self, ppn: Ppn) -> bool {
@@ -195,7 +195,7 @@ impl<N: Nand> Flash for NandFlash<N> {
     }
 
     fn programmed(&self, pbn: Pbn) -> u32 {
-        self.ledger.programmed(pbn)
+        self.ledger.programmed_pages(pbn)
     }
 
     fn erase_count(&self, pbn: Pbn) -> u32 {

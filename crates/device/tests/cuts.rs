@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use common::cutting::{Change, Recorder, cut};
 use common::{Host, PAGE_BYTES, SECTOR_BYTES, chip, options_of, scan};
-use floatgate_core::ftl::{Ftl, Means};
+use floatgate_core::ftl::{Ftl, RecoveryMode};
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::wear::WearLeveling;
 use floatgate_device::faulty::{CutKind, FaultPlan};
@@ -226,7 +226,7 @@ impl Case {
         recorder.record();
         let mounted = Spares::mount(recorder, self.spares).map_err(|e| lost(&e))?;
         let restored = mounted.stats().restored_pages;
-        let means = [Means::Fastest, Means::FullScan][number as usize % 2];
+        let means = [RecoveryMode::Fastest, RecoveryMode::FullScan][number as usize % 2];
         let device = match BlockDevice::<S, _>::open(mounted, &options_of::<S>(1), means) {
             Ok(device) => device,
             Err(DeviceError::Refused(refusal)) if refusal.key.as_deref() == Some("recover") => {

@@ -103,8 +103,14 @@ fn reopened<S: Ftl>(
             let nand = ImageNand::open(path, Durability::Process).unwrap();
             let flash = NandFlash::new(Spares::mount(nand, options).unwrap());
             for block in (0..flash.ledger.geometry().blocks()).map(Pbn) {
-                assert_eq!(flash.ledger.written(block), ledger.written(block));
-                assert_eq!(flash.ledger.programmed(block), ledger.programmed(block));
+                assert_eq!(
+                    flash.ledger.write_pointer(block),
+                    ledger.write_pointer(block)
+                );
+                assert_eq!(
+                    flash.ledger.programmed_pages(block),
+                    ledger.programmed_pages(block)
+                );
             }
             BlockDevice::assemble(ftl, flash)
         }

@@ -22,9 +22,11 @@
 //! `fifo` is offered. The restart after a merge (the page may now fit the data block) is ours.
 
 use crate::parts::hybrid::{Hybrid, HybridPlan, Log, recovery_costs};
-use floatgate_core::address::Lpn;
-use floatgate_core::flash::{Flash, Role, Slot};
-use floatgate_core::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start, sound};
+use floatgate_core::Refusal;
+use floatgate_core::address::DieLpn;
+use floatgate_core::described::{Described, RecoveryCost};
+use floatgate_core::flash::{Flash, Preload, Role, Slot};
+use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::report::{SchemeCounters, Table};
 use floatgate_core::{choice, options};
@@ -85,11 +87,85 @@ impl Bast {
         }
     }
 
+    fn merge<F: Flash>(&mut self, flash: &mut F, log: Log, l: u32) -> Result<(), F::Error> {
+        if self.h.is_aligned(log, l) {
+            self.h.merge_aligned(flash, log, l)?;
+        } else {
+            self.h.merge_full(flash, log)?;
+        }
+        Ok(())
+    }
+}
+
+impl Described for Bast {
+    const KEY: &'static str = "bast";
+    const TITLE: &'static str = "BAST";
+    const SUMMARY: &'static str = "a log block for each data block that needs one";
+    const SOURCE: &'static str = "Kim et al., IEEE TCE 2002";
+    const TEXT: &'static str = include_str!("bast.rs");
+    type Options = BastOptions;
+
+    fn tables(geometry: &Geometry, options: &BastOptions) -> Vec<Table> {
+        crate::parts::budgets::hybrid_tables(geometry, options.log_blocks.unwrap_or(0))
+    }
+
+    fn ram_bytes(geometry: &Geometry, options: &BastOptions) -> u64 {
+        Hybrid::<()>::ram_bytes(geometry, options.log_blocks.unwrap_or(0))
+    }
+
+    fn recovery_costs(geometry: &Geometry, options: &BastOptions) -> Vec<RecoveryCost> {
+        let plan = Self::plan(&Space::whole(geometry), options);
+        recovery_costs(geometry, plan)
+    }
+
+    fn counters(&self) -> SchemeCounters {
+        SchemeCounters::of(&self.h.merges)
+    }
+
+    fn reset_counters(&mut self) {
+        self.h.merges = Default::default();
+    }
+}
+
+impl Ftl for Bast {
+    type Page = DieLpn;
+
+    fn format<F: Preload>(
+        space: &Space,
+        options: &BastOptions,
+        start: Start,
+        flash: &mut F,
+    ) -> Result<Self, MountError<F::Error>> {
+        let plan = Self::plan(space, options)?;
+        let h = Hybrid::format(space, &plan, start, (), flash)?;
+        Ok(Self::new(h, &plan, options))
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &BastOptions,
+        means: RecoveryMode,
+        flash: &mut F,
+    ) -> Result<Self, MountError<F::Error>> {
+        let plan = Self::plan(space, options)?;
+        let (mut h, mut logs) = Hybrid::recover(space, &plan, means, (), flash)?;
+        if options.victim == Victim::Lru {
+            logs.sort_unstable_by_key(|found| found.last);
+        }
+        for found in logs {
+            match h.adopt(found.log) {
+                Some(_) => h.lists.push_back(LOGS, found.log.0),
+                None => h.give_up(flash, found.log)?,
+            }
+        }
+        audited(Self::new(h, &plan, options), flash)
+    }
+
     fn write_page<F: Flash>(
         &mut self,
         flash: &mut F,
+        lpn: DieLpn,
         slot: Slot,
-        lpn: Lpn,
     ) -> Result<(), F::Error> {
         let (l, _) = self.h.split(lpn);
         loop {
@@ -126,93 +202,28 @@ impl Bast {
         }
     }
 
-    fn merge<F: Flash>(&mut self, flash: &mut F, log: Log, l: u32) -> Result<(), F::Error> {
-        if self.h.is_aligned(log, l) {
-            self.h.merge_aligned(flash, log, l)?;
-        } else {
-            self.h.merge_full(flash, log)?;
-        }
-        Ok(())
-    }
-}
-
-impl Ftl for Bast {
-    const KEY: &'static str = "bast";
-    const TITLE: &'static str = "BAST";
-    const SUMMARY: &'static str = "a log block for each data block that needs one";
-    const SOURCE: &'static str = "Kim et al., IEEE TCE 2002";
-    type Options = BastOptions;
-
-    fn ram_bytes(geometry: &Geometry, options: &BastOptions) -> u64 {
-        Hybrid::<()>::ram_bytes(geometry, options.log_blocks.unwrap_or(0))
-    }
-
-    fn tables(geometry: &Geometry, options: &BastOptions) -> Vec<Table> {
-        crate::parts::budgets::hybrid_tables(geometry, options.log_blocks.unwrap_or(0))
-    }
-
-    fn format<F: Flash>(
-        space: &Space,
-        options: &BastOptions,
-        start: Start,
+    fn read_page<F: Flash>(
+        &mut self,
         flash: &mut F,
-    ) -> Result<Self, Refusal> {
-        let plan = Self::plan(space, options)?;
-        let h = Hybrid::format(space, &plan, start, (), flash)?;
-        Ok(Self::new(h, &plan, options))
+        page: DieLpn,
+        slot: Slot,
+    ) -> Result<(), F::Error> {
+        self.h.read(flash, slot, page)
     }
 
-    fn recover<F: Flash>(
-        space: &Space,
-        options: &BastOptions,
-        means: Means,
-        flash: &mut F,
-    ) -> Result<Self, NoRecovery<F::Error>> {
-        let plan = Self::plan(space, options)?;
-        let (mut h, mut logs) = Hybrid::recover(space, &plan, means, (), flash)?;
-        if options.victim == Victim::Lru {
-            logs.sort_unstable_by_key(|found| found.last);
-        }
-        for found in logs {
-            match h.adopt(found.log) {
-                Some(_) => h.lists.push_back(LOGS, found.log.0),
-                None => h.give_up(flash, found.log)?,
-            }
-        }
-        sound(Self::new(h, &plan, options), flash)
-    }
-
-    fn recovery_costs(geometry: &Geometry, options: &BastOptions) -> Vec<RecoveryCost> {
-        let plan = Self::plan(&Space::whole(geometry), options);
-        recovery_costs(geometry, plan)
-    }
-
-    fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        run.iter()
-            .try_for_each(|(lpn, slot)| self.write_page(flash, slot, lpn))
-    }
-
-    fn read<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        run.iter()
-            .try_for_each(|(lpn, slot)| self.h.read(flash, slot, lpn))
-    }
-
-    fn trim<F: Flash>(&mut self, _flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        run.iter().for_each(|(lpn, _)| self.h.trim(lpn));
+    fn trim_page<F: Flash>(
+        &mut self,
+        _flash: &mut F,
+        page: DieLpn,
+        _slot: Slot,
+    ) -> Result<(), F::Error> {
+        self.h.trim(page);
         Ok(())
     }
 
     #[inline(always)]
-    fn prefetch(&self, lpn: Lpn) {
+    fn prefetch(&self, lpn: DieLpn) {
         self.h.prefetch(lpn);
-    }
-
-    fn counters(&self) -> SchemeCounters {
-        SchemeCounters::of(&self.h.merges)
-    }
-
-    fn reset_counters(&mut self) {
-        self.h.merges = Default::default();
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {

@@ -24,9 +24,11 @@
 use crate::parts::hybrid::programmable;
 use crate::parts::pool::Pool;
 use crate::parts::scan::{Depth, MORE, Scan};
-use floatgate_core::address::{Lpn, Pbn};
-use floatgate_core::flash::{Cause, Flash, Oob, Role};
-use floatgate_core::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start, sound};
+use floatgate_core::Refusal;
+use floatgate_core::address::{DieLpn, Pbn};
+use floatgate_core::described::Described;
+use floatgate_core::flash::{Cause, Flash, Oob, Preload, Role, Slot};
+use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::options::NoOptions;
 use floatgate_core::report::{SchemeCounters, Table, bits_for};
@@ -105,16 +107,16 @@ impl Block {
         Ok(())
     }
 
-    fn is_live(&self, lpn: Lpn) -> bool {
+    fn is_live(&self, lpn: DieLpn) -> bool {
         self.live[lpn.index() / 64] >> (lpn.index() % 64) & 1 == 1
     }
 
-    fn set_live(&mut self, lpn: Lpn, live: bool) {
+    fn set_live(&mut self, lpn: DieLpn, live: bool) {
         let (word, bit) = (lpn.index() / 64, lpn.index() % 64);
         self.live[word] = self.live[word] & !(1 << bit) | u64::from(live) << bit;
     }
 
-    fn parts(&self, run: &Run) -> impl Iterator<Item = Part> + use<> {
+    fn parts(&self, run: &Run<DieLpn>) -> impl Iterator<Item = Part> + use<> {
         let by_pages = self.space.geometry.by_pages();
         let (first, end) = (run.first.0, run.first.0 + run.pages);
         let mut at = first;
@@ -138,30 +140,35 @@ impl Block {
     fn write_in_place<F: Flash>(
         &mut self,
         flash: &mut F,
-        run: &Run,
+        run: &Run<DieLpn>,
         part: &Part,
     ) -> Result<(), F::Error> {
         for o in part.from..part.to {
             let (lpn, slot) = run.page(part.first_page_of_run + o - part.from);
             let to = self.space.geometry.ppn(self.data[part.l as usize], o);
             let oob = Oob::new(self.space.device_lpn(lpn), Role::Data);
-            flash.host_program(slot, to, oob, F::Token::default())?;
+            flash.program_host(slot, to, oob, F::Token::default())?;
             self.set_live(lpn, true);
         }
         Ok(())
     }
 
     /// The part's pages and the valid rest of the logical block into a fresh block.
-    fn rebuild<F: Flash>(&mut self, flash: &mut F, run: &Run, part: &Part) -> Result<(), F::Error> {
+    fn rebuild<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        run: &Run<DieLpn>,
+        part: &Part,
+    ) -> Result<(), F::Error> {
         let pages = self.space.geometry.pages_per_block;
         let (old, fresh) = (self.data[part.l as usize], self.pool.take());
         let mine = |o: u32| (part.from..part.to).contains(&o);
         let last = (0..pages)
             .rev()
-            .find(|&o| mine(o) || self.is_live(Lpn(part.l * pages + o)));
+            .find(|&o| mine(o) || self.is_live(DieLpn(part.l * pages + o)));
         let mut copies = 0;
         for o in 0..pages {
-            let lpn = Lpn(part.l * pages + o);
+            let lpn = DieLpn(part.l * pages + o);
             let tag = if Some(o) == last { 0 } else { MORE };
             let oob = Oob {
                 lpn: self.space.device_lpn(lpn),
@@ -171,7 +178,7 @@ impl Block {
             let to = self.space.geometry.ppn(fresh, o);
             if mine(o) {
                 let (_, slot) = run.page(part.first_page_of_run + o - part.from);
-                flash.host_program(slot, to, oob, F::Token::default())?;
+                flash.program_host(slot, to, oob, F::Token::default())?;
                 self.set_live(lpn, true);
             } else if self.is_live(lpn) {
                 let from = self.space.geometry.ppn(old, o);
@@ -194,29 +201,46 @@ fn is_complete(scan: &Scan, block: Pbn) -> bool {
     highest.is_some_and(|(.., read)| read.oob.tag & MORE == 0)
 }
 
-impl Ftl for Block {
+impl Described for Block {
     const KEY: &'static str = "block";
     const TITLE: &'static str = "Block mapping";
     const SUMMARY: &'static str = "one map entry a block; an overwrite copies the block";
     const SOURCE: &'static str = "Ban 1995; HAT (MSST 2010) II.B.2";
+    const TEXT: &'static str = include_str!("block.rs");
     type Options = NoOptions;
-
-    fn ram_bytes(geometry: &Geometry, _options: &NoOptions) -> u64 {
-        4 * (u64::from(geometry.blocks()) + u64::from(geometry.logical_blocks()))
-            + u64::from(geometry.logical_pages) / 8
-    }
 
     fn tables(geometry: &Geometry, _options: &NoOptions) -> Vec<Table> {
         let blocks = u64::from(geometry.logical_blocks());
         vec![Table::sram("block map", blocks, bits_for(blocks))]
     }
 
-    fn format<F: Flash>(
+    fn ram_bytes(geometry: &Geometry, _options: &NoOptions) -> u64 {
+        4 * (u64::from(geometry.blocks()) + u64::from(geometry.logical_blocks()))
+            + u64::from(geometry.logical_pages) / 8
+    }
+
+    fn counters(&self) -> SchemeCounters {
+        let mut counters = SchemeCounters::default();
+        counters.extra("rebuilds", self.rebuilds);
+        counters.extra("rebuilds_without_copy", self.rebuilds_without_copy);
+        counters
+    }
+
+    fn reset_counters(&mut self) {
+        self.rebuilds = 0;
+        self.rebuilds_without_copy = 0;
+    }
+}
+
+impl Ftl for Block {
+    type Page = DieLpn;
+
+    fn format<F: Preload>(
         space: &Space,
         _: &NoOptions,
         start: Start,
         flash: &mut F,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, MountError<F::Error>> {
         let geometry = &space.geometry;
         let (logical, pages) = (space.logical_blocks(), geometry.pages_per_block);
         let mut block = Self::blank(space)?;
@@ -226,10 +250,12 @@ impl Ftl for Block {
             used = logical;
             for l in 0..logical {
                 block.data[l as usize] = Pbn(first + l);
-                let lpn = |o| space.device_lpn(Lpn(l * pages + o));
-                flash.preload(Pbn(first + l), pages, Role::Data, &mut |o| lpn(o));
+                let oob_of = |o| Oob::new(space.device_lpn(DieLpn(l * pages + o)), Role::Data);
+                flash
+                    .preload(Pbn(first + l), pages, oob_of)
+                    .map_err(MountError::Flash)?;
             }
-            (0..space.logical_pages()).for_each(|p| block.set_live(Lpn(p), true));
+            (0..space.logical_pages()).for_each(|p| block.set_live(DieLpn(p), true));
         }
         block.pool = Pool::new(
             (first + used..first + geometry.blocks_per_die).map(Pbn),
@@ -241,15 +267,15 @@ impl Ftl for Block {
     fn recover<F: Flash>(
         space: &Space,
         _: &NoOptions,
-        _means: Means,
+        _means: RecoveryMode,
         flash: &mut F,
-    ) -> Result<Self, NoRecovery<F::Error>> {
+    ) -> Result<Self, MountError<F::Error>> {
         let mut block = Self::blank(space)?;
-        block.scan(flash).map_err(NoRecovery::Flash)?;
-        sound(block, flash)
+        block.scan(flash).map_err(MountError::Flash)?;
+        audited(block, flash)
     }
 
-    fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
+    fn write<F: Flash>(&mut self, flash: &mut F, run: &Run<DieLpn>) -> Result<(), F::Error> {
         for part in self.parts(run) {
             if self.data[part.l as usize].is_none() {
                 self.data[part.l as usize] = self.pool.take();
@@ -264,42 +290,51 @@ impl Ftl for Block {
         Ok(())
     }
 
-    fn read<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        for (lpn, slot) in run.iter() {
-            if !self.is_live(lpn) {
-                flash.host_unwritten(slot, F::Token::default());
-                continue;
-            }
-            let (l, o) = self.space.geometry.by_pages().div_rem(lpn.0);
-            let from = self.space.geometry.ppn(self.data[l as usize], o);
-            flash.host_read(slot, from, F::Token::default())?;
+    fn write_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        page: DieLpn,
+        slot: Slot,
+    ) -> Result<(), F::Error> {
+        self.write(flash, &Run::page_at(page, slot))
+    }
+
+    fn read_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        page: DieLpn,
+        slot: Slot,
+    ) -> Result<(), F::Error> {
+        if !self.is_live(page) {
+            flash.absent(slot, F::Token::default());
+            return Ok(());
         }
+        let (l, o) = self.space.geometry.by_pages().div_rem(page.0);
+        let from = self.space.geometry.ppn(self.data[l as usize], o);
+        flash.read_host(slot, from, F::Token::default())?;
         Ok(())
     }
 
-    fn trim<F: Flash>(&mut self, _flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        run.iter().for_each(|(lpn, _)| self.set_live(lpn, false));
+    fn trim_page<F: Flash>(
+        &mut self,
+        _flash: &mut F,
+        page: DieLpn,
+        _slot: Slot,
+    ) -> Result<(), F::Error> {
+        self.set_live(page, false);
         Ok(())
-    }
-
-    fn counters(&self) -> SchemeCounters {
-        let mut counters = SchemeCounters::default();
-        counters.extra("rebuilds", self.rebuilds);
-        counters.extra("rebuilds_without_copy", self.rebuilds_without_copy);
-        counters
-    }
-
-    fn reset_counters(&mut self) {
-        self.rebuilds = 0;
-        self.rebuilds_without_copy = 0;
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
         let pages = self.space.geometry.pages_per_block;
         let mut live = 0;
-        for p in (0..self.space.logical_pages()).filter(|&p| self.is_live(Lpn(p))) {
+        for p in (0..self.space.logical_pages()).filter(|&p| self.is_live(DieLpn(p))) {
             let block = self.data[(p / pages) as usize];
-            if block.is_none() || !flash.is_programmed(self.space.geometry.ppn(block, p % pages)) {
+            if block.is_none()
+                || !flash
+                    .ledger()
+                    .is_programmed(self.space.geometry.ppn(block, p % pages))
+            {
                 return Err(format!("live page {p} is not programmed"));
             }
             live += 1;

@@ -53,12 +53,15 @@ use crate::hints::{large_table, prefetch};
 use crate::parts::hybrid::programmable;
 use crate::parts::pool::Pool;
 use crate::parts::start;
-use floatgate_core::address::{Divisor, Lpn, Pbn, Ppn};
-use floatgate_core::flash::{Cause, Flash, Oob, Role, Slot};
-use floatgate_core::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start, sound};
+use floatgate_core::Refusal;
+use floatgate_core::address::{DieLpn, Divisor, Pbn, Ppn};
+use floatgate_core::described::Described;
+use floatgate_core::flash::{Cause, Flash, Oob, Preload, Role, Slot};
+use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::report::{Combine, Merges, Named, Observation, SchemeCounters, Table};
 use log_table::{LogTable, Row};
+use map::Fetched;
 use recovery::DataTag;
 use sub_table::{Index, IndexFormat};
 
@@ -96,10 +99,10 @@ pub struct Blog {
     logs: LogTable,
     pool: Pool,
 
-    /// Sub-table of the page in work, and whose it is; used only where the flash bears data.
+    /// What is known of the sub-table of the page in work.
+    fetched: Fetched,
+    /// The sub-table made of it, and that of the pages that a merge copies; made only where the flash stores bytes.
     table: Vec<Index>,
-    table_of: Option<(u32, u32)>,
-    /// Sub-table of the pages that a merge copies; likewise.
     copied: Vec<Index>,
     merges: Merges,
     counts: Counts,
@@ -109,7 +112,7 @@ pub struct Blog {
 
 impl Blog {
     #[inline(always)]
-    fn split(&self, lpn: Lpn) -> (u32, u32) {
+    fn split(&self, lpn: DieLpn) -> (u32, u32) {
         self.space.geometry.by_pages().div_rem(lpn.0)
     }
 
@@ -130,36 +133,10 @@ impl Blog {
         first..self.pages().min(first + entries)
     }
 
-    #[inline]
-    fn write_page<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        slot: Slot,
-        lpn: Lpn,
-    ) -> Result<(), F::Error> {
-        let (b, p) = self.split(lpn);
-        let mut translated = F::Token::default();
-        if self.layout == Layout::Mlc {
-            translated = self.fetch_sub_table(flash, b, self.by_entries.div(p))?;
-        }
-        self.rebuilds_of_write = 0;
-        loop {
-            if let Some(offset) = self.data_page(flash, lpn, b, p) {
-                let to = self.space.geometry.ppn(self.data[b as usize], offset);
-                let index = Index::in_data(offset);
-                return self.program(flash, slot, lpn, to, index, Role::Data, translated);
-            }
-            if let Some(row) = self.log_row(flash, b)? {
-                return self.append(flash, slot, lpn, row, translated);
-            }
-            self.counts.most_rebuilds = self.counts.most_rebuilds.max(self.rebuilds_of_write);
-        }
-    }
-
     /// The page of the data block that takes page `p`, if one does. Gives the logical block a data block
     /// if it has none.
     #[inline]
-    fn data_page<F: Flash>(&mut self, flash: &F, lpn: Lpn, b: u32, p: u32) -> Option<u32> {
+    fn data_page<F: Flash>(&mut self, flash: &F, lpn: DieLpn, b: u32, p: u32) -> Option<u32> {
         if self.data[b as usize].is_none() {
             self.data[b as usize] = self.pool.take();
         }
@@ -170,7 +147,7 @@ impl Blog {
         if self.layout == Layout::Slc {
             return programmable(flash, block, p).then_some(p);
         }
-        let offset = flash.written(block);
+        let offset = flash.ledger().write_pointer(block);
         (self.place[lpn.index()].is_none() && offset < self.pages()).then_some(offset)
     }
 
@@ -206,7 +183,7 @@ impl Blog {
         &mut self,
         flash: &mut F,
         slot: Slot,
-        lpn: Lpn,
+        lpn: DieLpn,
         row: u32,
         translated: F::Token,
     ) -> Result<(), F::Error> {
@@ -229,33 +206,28 @@ impl Blog {
         &mut self,
         flash: &mut F,
         slot: Slot,
-        lpn: Lpn,
+        lpn: DieLpn,
         to: Ppn,
         index: Index,
         role: Role,
         translated: F::Token,
     ) -> Result<(), F::Error> {
         let (b, p) = self.split(lpn);
-        if F::BEARS_DATA && self.layout == Layout::Mlc {
-            self.stage_sub_table(flash, p, index);
-        }
-        let oob = Oob {
-            lpn: self.space.device_lpn(lpn),
-            role,
-            tag: if F::BEARS_DATA {
-                self.data_tag.of(flash, self.data[b as usize])
-            } else {
-                0
-            },
-        };
-        flash.host_program(slot, to, oob, translated)?;
+        let tag = self.data_tag.of(flash, self.data[b as usize]);
+        let oob = Oob::new(self.space.device_lpn(lpn), role).tagged(tag);
+        let spare = oob.with_bytes(|bytes| {
+            if self.layout == Layout::Mlc {
+                self.write_sub_table(p, index, bytes);
+            }
+        });
+        flash.program_host(slot, to, spare, translated)?;
         self.settle(lpn, b, p, to);
         Ok(())
     }
 
     /// A page has a new place; its OOB has the newest sub-table of its group.
     #[inline(always)]
-    fn settle(&mut self, lpn: Lpn, b: u32, p: u32, to: Ppn) {
+    fn settle(&mut self, lpn: DieLpn, b: u32, p: u32, to: Ppn) {
         self.place[lpn.index()] = to;
         if self.layout == Layout::Mlc {
             let at = self.directory_at(b, self.by_entries.div(p));
@@ -264,71 +236,20 @@ impl Blog {
     }
 }
 
-impl Ftl for Blog {
+impl Described for Blog {
     const KEY: &'static str = "blog";
     const TITLE: &'static str = "BLogFTL";
     const SUMMARY: &'static str = "log blocks for few logical blocks each, page map in the OOBs";
     const SOURCE: &'static str = "Guan et al., IEEE TC 2017";
+    const TEXT: &'static str = include_str!("blog.rs");
     type Options = BlogOptions;
-
-    fn ram_bytes(geometry: &Geometry, options: &BlogOptions) -> u64 {
-        options.ram_bytes(geometry)
-    }
 
     fn tables(geometry: &Geometry, options: &BlogOptions) -> Vec<Table> {
         options.tables(geometry)
     }
 
-    fn format<F: Flash>(
-        space: &Space,
-        options: &BlogOptions,
-        start: Start,
-        flash: &mut F,
-    ) -> Result<Self, Refusal> {
-        let log_blocks = options.check(space, F::BEARS_DATA)?;
-        let mut blog = Self::blank(space, options);
-        if start == Start::Full {
-            blog.fill(flash);
-        }
-        let log_blocks = (0..log_blocks).map(|_| blog.pool.take()).collect();
-        let (logical_blocks, pages) = (space.logical_blocks(), blog.pages());
-        blog.logs = LogTable::new(logical_blocks, pages, options.u, options.l, log_blocks);
-        Ok(blog)
-    }
-
-    fn recover<F: Flash>(
-        space: &Space,
-        options: &BlogOptions,
-        _means: Means,
-        flash: &mut F,
-    ) -> Result<Self, NoRecovery<F::Error>> {
-        let log_blocks = options.check(space, F::BEARS_DATA)?;
-        let mut blog = Self::blank(space, options);
-        blog.scan(options, log_blocks, flash)?;
-        sound(blog, flash)
-    }
-
-    #[inline]
-    fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        run.iter()
-            .try_for_each(|(lpn, slot)| self.write_page(flash, slot, lpn))
-    }
-
-    #[inline]
-    fn read<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        run.iter()
-            .try_for_each(|(lpn, slot)| self.read_page(flash, slot, lpn))
-    }
-
-    fn trim<F: Flash>(&mut self, _flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        run.iter()
-            .for_each(|(lpn, _)| self.place[lpn.index()] = Ppn::NONE);
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, lpn: Lpn) {
-        prefetch(&self.place, lpn.index());
+    fn ram_bytes(geometry: &Geometry, options: &BlogOptions) -> u64 {
+        options.ram_bytes(geometry)
     }
 
     fn counters(&self) -> SchemeCounters {
@@ -364,6 +285,106 @@ impl Ftl for Blog {
         seen.sum("situation1", situation1 as f64);
         seen.sum("situation2", situation2 as f64);
         seen.sum("situation3", situation3 as f64);
+    }
+}
+
+impl Ftl for Blog {
+    type Page = DieLpn;
+
+    fn format<F: Preload>(
+        space: &Space,
+        options: &BlogOptions,
+        start: Start,
+        flash: &mut F,
+    ) -> Result<Self, MountError<F::Error>> {
+        let log_blocks = options.check(space, flash.ledger().oob_bytes())?;
+        let mut blog = Self::blank(space, options);
+        if start == Start::Full {
+            blog.fill(flash).map_err(MountError::Flash)?;
+        }
+        let log_blocks = (0..log_blocks).map(|_| blog.pool.take()).collect();
+        let (logical_blocks, pages) = (space.logical_blocks(), blog.pages());
+        blog.logs = LogTable::new(logical_blocks, pages, options.u, options.l, log_blocks);
+        Ok(blog)
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &BlogOptions,
+        _means: RecoveryMode,
+        flash: &mut F,
+    ) -> Result<Self, MountError<F::Error>> {
+        let log_blocks = options.check(space, flash.ledger().oob_bytes())?;
+        let mut blog = Self::blank(space, options);
+        blog.scan(options, log_blocks, flash)?;
+        audited(blog, flash)
+    }
+
+    #[inline]
+    fn write_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        lpn: DieLpn,
+        slot: Slot,
+    ) -> Result<(), F::Error> {
+        let (b, p) = self.split(lpn);
+        let mut translated = F::Token::default();
+        if self.layout == Layout::Mlc {
+            translated = self.fetch_sub_table(flash, b, self.by_entries.div(p))?;
+        }
+        self.rebuilds_of_write = 0;
+        loop {
+            if let Some(offset) = self.data_page(flash, lpn, b, p) {
+                let to = self.space.geometry.ppn(self.data[b as usize], offset);
+                let index = Index::in_data(offset);
+                return self.program(flash, slot, lpn, to, index, Role::Data, translated);
+            }
+            if let Some(row) = self.log_row(flash, b)? {
+                return self.append(flash, slot, lpn, row, translated);
+            }
+            self.counts.most_rebuilds = self.counts.most_rebuilds.max(self.rebuilds_of_write);
+        }
+    }
+
+    #[inline]
+    fn read_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        lpn: DieLpn,
+        slot: Slot,
+    ) -> Result<(), F::Error> {
+        let mut from = self.place[lpn.index()];
+        if from.is_none() {
+            flash.absent(slot, F::Token::default());
+            return Ok(());
+        }
+        let mut translated = F::Token::default();
+        if self.layout == Layout::Mlc {
+            let (b, p) = self.split(lpn);
+            let at = self.directory[self.directory_at(b, self.by_entries.div(p))];
+            let (found, done) = flash.read_oob(at, Cause::Map, F::Token::default())?;
+            translated = done;
+            if let Some(found) = found {
+                from = self.look_up(lpn, at, &found.bytes);
+            }
+        }
+        flash.read_host(slot, from, translated)?;
+        Ok(())
+    }
+
+    fn trim_page<F: Flash>(
+        &mut self,
+        _flash: &mut F,
+        page: DieLpn,
+        _slot: Slot,
+    ) -> Result<(), F::Error> {
+        self.place[page.index()] = Ppn::NONE;
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, lpn: DieLpn) {
+        prefetch(&self.place, lpn.index());
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
@@ -403,7 +424,7 @@ impl Blog {
             logs: LogTable::new(0, pages, 1, 1, Vec::new()),
             pool: Pool::new(blocks, geometry.blocks_per_die),
             table: vec![format.unwritten(); entries as usize],
-            table_of: None,
+            fetched: Fetched::default(),
             copied: vec![format.unwritten(); entries as usize],
             merges: Merges::default(),
             counts: Counts::default(),
@@ -414,49 +435,35 @@ impl Blog {
     }
 
     /// Start state `full`, in `mlc` with the sub-tables that filling the blocks in order leaves.
-    fn fill<F: Flash>(&mut self, flash: &mut F) {
+    fn fill<F: Preload>(&mut self, flash: &mut F) -> Result<(), F::Error> {
         let (data, pool) = (&mut self.data, &mut self.pool);
-        start::fill(&self.space, flash, &mut self.place, |b, block| {
+        let (layout, format, by_entries) = (self.layout, self.format, self.by_entries);
+        let by_pages = self.space.geometry.by_pages();
+        // The pages of the group up to this one, each at its own offset.
+        let sub_table = |lpn: DieLpn, oob: Oob| {
+            oob.with_bytes(move |bytes: &mut [u8]| {
+                if layout == Layout::Mlc {
+                    let (group, last) = by_entries.div_rem(by_pages.rem(lpn.0));
+                    let first = group * by_entries.get();
+                    let mut table = vec![format.unwritten(); by_entries.get() as usize];
+                    for i in 0..=last {
+                        table[i as usize] = Index::in_data(first + i);
+                    }
+                    format.pack(&table, bytes);
+                }
+            })
+        };
+        let place = &mut self.place;
+        start::fill_with(&self.space, flash, place, sub_table, |b, block| {
             data[b as usize] = pool.take();
             debug_assert_eq!(data[b as usize], block);
-        });
-        if self.layout == Layout::Slc {
-            return;
-        }
-        for lpn in (0..self.space.logical_pages()).map(Lpn) {
-            let (b, p) = self.split(lpn);
-            let at = self.place[lpn.index()];
-            self.settle(lpn, b, p, at);
-            if F::BEARS_DATA {
-                let (group, i) = self.by_entries.div_rem(p);
-                let first = self.group_pages(group).start;
-                self.copied.fill(self.format.unwritten());
-                for before in 0..=i {
-                    self.copied[before as usize] = Index::in_data(first + before);
-                }
-                let (format, table) = (self.format, &self.copied);
-                flash.preload_oob_bytes(at, |bytes| format.pack(table, bytes));
+        })?;
+        if layout == Layout::Mlc {
+            for lpn in (0..self.space.logical_pages()).map(DieLpn) {
+                let (b, p) = self.split(lpn);
+                self.settle(lpn, b, p, self.place[lpn.index()]);
             }
         }
-    }
-
-    #[inline]
-    fn read_page<F: Flash>(&mut self, flash: &mut F, slot: Slot, lpn: Lpn) -> Result<(), F::Error> {
-        let mut from = self.place[lpn.index()];
-        if from.is_none() {
-            flash.host_unwritten(slot, F::Token::default());
-            return Ok(());
-        }
-        let mut translated = F::Token::default();
-        if self.layout == Layout::Mlc {
-            let (b, p) = self.split(lpn);
-            let at = self.directory[self.directory_at(b, self.by_entries.div(p))];
-            (_, translated) = flash.read_oob(at, Cause::Map, F::Token::default())?;
-            if F::BEARS_DATA && !flash.last_oob_bytes().is_empty() {
-                from = self.look_up(flash, lpn, at);
-            }
-        }
-        flash.host_read(slot, from, translated)?;
         Ok(())
     }
 }

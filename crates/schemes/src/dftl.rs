@@ -35,9 +35,11 @@ use crate::parts::page_store::{PageOptions, PageStore, Placement, Streams};
 use crate::parts::translation::recovery::{FoundMap, Layout};
 use crate::parts::translation::whole_map_blocks;
 use crate::parts::victims::GcPolicy;
+use floatgate_core::Refusal;
 use floatgate_core::address::Lpn;
-use floatgate_core::flash::{Flash, Slot};
-use floatgate_core::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start, sound};
+use floatgate_core::described::{Described, RecoveryCost};
+use floatgate_core::flash::{Flash, Preload, Slot};
+use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, Tick, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::report::{Combine, Observation, SchemeCounters, Table, bits_for};
 use floatgate_core::{choice, options};
@@ -149,16 +151,16 @@ impl DftlOptions {
             lazy: self.lazy(),
             write_through: self.integrity == Integrity::Page,
             flushes: matches!(self.integrity, Integrity::Timeout | Integrity::Req),
-            writer: self.layout(Means::Fastest).writer,
+            writer: self.layout(RecoveryMode::Fastest).writer,
         }
     }
 
-    fn layout(&self, means: Means) -> Layout {
+    fn layout(&self, means: RecoveryMode) -> Layout {
         let is_split = self.streams == Streams::Split;
         Layout {
             entries_per_page: self.tp_entries,
             writer: 1 + 2 * self.integrity as u8 + u8::from(is_split),
-            is_trusted: means == Means::Fastest && self.integrity != Integrity::Noflush,
+            is_trusted: means == RecoveryMode::Fastest && self.integrity != Integrity::Noflush,
             is_split,
             trims_wait: self.integrity == Integrity::Timeout,
         }
@@ -214,9 +216,9 @@ impl Dftl {
         mut store: PageStore,
         layout: &Layout,
         flash: &mut F,
-    ) -> Result<Self, NoRecovery<F::Error>> {
+    ) -> Result<Self, MountError<F::Error>> {
         let found = FoundMap::read(space, layout, flash);
-        let mut found = found.map_err(NoRecovery::Flash)?;
+        let mut found = found.map_err(MountError::Flash)?;
         let FoundMap {
             scan,
             places,
@@ -225,10 +227,10 @@ impl Dftl {
         } = &mut found;
         store.take_found(scan, places, directory, flash)?;
         let map = CachedMap::recover(options.plan(), &mut store, &found, layout, flash);
-        Ok(Self::of(options, store, map.map_err(NoRecovery::Flash)?))
+        Ok(Self::of(options, store, map.map_err(MountError::Flash)?))
     }
 
-    fn write_page<F: Flash>(
+    fn write_in<F: Flash>(
         &mut self,
         flash: &mut F,
         slot: Slot,
@@ -243,7 +245,7 @@ impl Dftl {
         map.changed(flash, store, lpn, mark, request)
     }
 
-    fn read_page<F: Flash>(
+    fn read_in<F: Flash>(
         &mut self,
         flash: &mut F,
         slot: Slot,
@@ -254,14 +256,14 @@ impl Dftl {
         let translated = map.look_up(flash, store, lpn, Translation::Read, request)?;
         let at = store.place(lpn);
         if at.is_none() {
-            flash.host_unwritten(slot, translated);
+            flash.absent(slot, translated);
         } else {
-            flash.host_read(slot, at, translated)?;
+            flash.read_host(slot, at, translated)?;
         }
         Ok(())
     }
 
-    fn trim_page<F: Flash>(
+    fn trim_in<F: Flash>(
         &mut self,
         flash: &mut F,
         slot: Slot,
@@ -270,7 +272,7 @@ impl Dftl {
     ) -> Result<(), F::Error> {
         let Self { store, map, .. } = self;
         let translated = map.look_up(flash, store, lpn, Translation::Trim, request)?;
-        flash.host_trimmed(slot, translated);
+        flash.absent(slot, translated);
         if store.trim(lpn).is_none() {
             return Ok(());
         }
@@ -304,17 +306,13 @@ impl Dftl {
     }
 }
 
-impl Ftl for Dftl {
+impl Described for Dftl {
     const KEY: &'static str = "dftl";
     const TITLE: &'static str = "DFTL";
     const SUMMARY: &'static str = "page mapping with the map on flash, cached on demand";
     const SOURCE: &'static str = "Gupta et al., ASPLOS 2009";
+    const TEXT: &'static str = include_str!("dftl.rs");
     type Options = DftlOptions;
-
-    fn ram_bytes(geometry: &Geometry, options: &DftlOptions) -> u64 {
-        PageStore::ram_bytes(geometry)
-            + CachedMap::ram_bytes(geometry, options.entries(), options.tp_entries.max(1))
-    }
 
     fn tables(geometry: &Geometry, options: &DftlOptions) -> Vec<Table> {
         let logical_pages = u64::from(geometry.logical_pages);
@@ -327,33 +325,9 @@ impl Ftl for Dftl {
         ]
     }
 
-    fn format<F: Flash>(
-        space: &Space,
-        options: &DftlOptions,
-        start: Start,
-        flash: &mut F,
-    ) -> Result<Self, Refusal> {
-        options.check()?;
-        let q = whole_map_blocks(&space.geometry, options.tp_entries);
-        let page_options = options.page(options.gc_low(q)?);
-        let mut store =
-            PageStore::format_with_map_blocks(space, &page_options, q + 1, start, flash)?;
-        let map = CachedMap::format(options.plan(), &mut store, start, flash);
-        Ok(Self::of(options, store, map))
-    }
-
-    fn recover<F: Flash>(
-        space: &Space,
-        options: &DftlOptions,
-        means: Means,
-        flash: &mut F,
-    ) -> Result<Self, NoRecovery<F::Error>> {
-        options.check()?;
-        let q = whole_map_blocks(&space.geometry, options.tp_entries);
-        let store = PageStore::blank(space, &options.page(options.gc_low(q)?), q + 1)?;
-        let layout = options.layout(means);
-        let dftl = Self::read_device(space, options, store, &layout, flash)?;
-        sound(dftl, flash)
+    fn ram_bytes(geometry: &Geometry, options: &DftlOptions) -> u64 {
+        PageStore::ram_bytes(geometry)
+            + CachedMap::ram_bytes(geometry, options.entries(), options.tp_entries.max(1))
     }
 
     /// The full scan reads the translation pages too, to see which of them must be written.
@@ -399,48 +373,6 @@ impl Ftl for Dftl {
         vec![scan, fast]
     }
 
-    #[inline]
-    fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        let mut request = self.map.begin();
-        for (lpn, slot) in run.iter() {
-            self.write_page(flash, slot, lpn, &mut request)?;
-        }
-        self.end_request(flash, &request)
-    }
-
-    #[inline]
-    fn read<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        let mut request = self.map.begin();
-        run.iter()
-            .try_for_each(|(lpn, slot)| self.read_page(flash, slot, lpn, &mut request))
-    }
-
-    fn trim<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        let mut request = self.map.begin();
-        for (lpn, slot) in run.iter() {
-            self.trim_page(flash, slot, lpn, &mut request)?;
-        }
-        self.end_request(flash, &request)
-    }
-
-    fn arrival<F: Flash>(&mut self, flash: &mut F, arrival_ns: u64) -> Result<(), F::Error> {
-        if self.integrity != Integrity::Timeout || arrival_ns < self.next_flush_ns {
-            return Ok(());
-        }
-        if self.map.cache.dirty_entries() > 0 {
-            flash.background(self.next_flush_ns);
-            let request = self.map.begin();
-            self.map.flush(flash, &mut self.store, &request)?;
-        }
-        self.next_flush_ns = (arrival_ns / self.flush_ns + 1).saturating_mul(self.flush_ns);
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, lpn: Lpn) {
-        self.store.prefetch(lpn);
-    }
-
     fn counters(&self) -> SchemeCounters {
         let c = &self.map.counters;
         let mut counters = SchemeCounters::default();
@@ -475,6 +407,109 @@ impl Ftl for Dftl {
         seen.sum("cmt_dirty", self.map.cache.dirty_entries().into());
         seen.sum("map_blocks", map_blocks.into());
         seen.sum("erased_blocks", self.store.erased_blocks().into());
+    }
+}
+
+impl Ftl for Dftl {
+    type Page = Lpn;
+
+    fn format<F: Preload>(
+        space: &Space,
+        options: &DftlOptions,
+        start: Start,
+        flash: &mut F,
+    ) -> Result<Self, MountError<F::Error>> {
+        options.check()?;
+        let q = whole_map_blocks(&space.geometry, options.tp_entries);
+        let page_options = options.page(options.gc_low(q)?);
+        let mut store =
+            PageStore::format_with_map_blocks(space, &page_options, q + 1, start, flash)?;
+        let map = CachedMap::format(options.plan(), &mut store, start, flash)
+            .map_err(MountError::Flash)?;
+        Ok(Self::of(options, store, map))
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &DftlOptions,
+        means: RecoveryMode,
+        flash: &mut F,
+    ) -> Result<Self, MountError<F::Error>> {
+        options.check()?;
+        let q = whole_map_blocks(&space.geometry, options.tp_entries);
+        let store = PageStore::blank(space, &options.page(options.gc_low(q)?), q + 1)?;
+        let layout = options.layout(means);
+        let dftl = Self::read_device(space, options, store, &layout, flash)?;
+        audited(dftl, flash)
+    }
+
+    fn write_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        page: Lpn,
+        slot: Slot,
+    ) -> Result<(), F::Error> {
+        self.write(flash, &Run::page_at(page, slot))
+    }
+
+    fn read_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        page: Lpn,
+        slot: Slot,
+    ) -> Result<(), F::Error> {
+        self.read(flash, &Run::page_at(page, slot))
+    }
+
+    fn trim_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        page: Lpn,
+        slot: Slot,
+    ) -> Result<(), F::Error> {
+        self.trim(flash, &Run::page_at(page, slot))
+    }
+
+    #[inline]
+    fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        let mut request = self.map.begin();
+        for (lpn, slot) in run.iter() {
+            self.write_in(flash, slot, lpn, &mut request)?;
+        }
+        self.end_request(flash, &request)
+    }
+
+    #[inline]
+    fn read<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        let mut request = self.map.begin();
+        run.iter()
+            .try_for_each(|(lpn, slot)| self.read_in(flash, slot, lpn, &mut request))
+    }
+
+    fn trim<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        let mut request = self.map.begin();
+        for (lpn, slot) in run.iter() {
+            self.trim_in(flash, slot, lpn, &mut request)?;
+        }
+        self.end_request(flash, &request)
+    }
+
+    fn tick<F: Flash>(&mut self, flash: &mut F, tick: &Tick) -> Result<(), F::Error> {
+        if self.integrity != Integrity::Timeout || tick.now_ns < self.next_flush_ns {
+            return Ok(());
+        }
+        if self.map.cache.dirty_entries() > 0 {
+            flash.background(self.next_flush_ns);
+            let request = self.map.begin();
+            self.map.flush(flash, &mut self.store, &request)?;
+        }
+        self.next_flush_ns = (tick.now_ns / self.flush_ns + 1).saturating_mul(self.flush_ns);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, lpn: Lpn) {
+        self.store.prefetch(lpn);
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {

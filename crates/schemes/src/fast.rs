@@ -24,9 +24,11 @@
 //! set: the later papers describe FAST so. `sw_break = random` leaves a broken run alone instead of merging it.
 
 use crate::parts::hybrid::{Hybrid, HybridPlan, Log, recovery_costs};
-use floatgate_core::address::Lpn;
-use floatgate_core::flash::{Flash, Role, Slot};
-use floatgate_core::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start, sound};
+use floatgate_core::Refusal;
+use floatgate_core::address::DieLpn;
+use floatgate_core::described::{Described, RecoveryCost};
+use floatgate_core::flash::{Flash, Preload, Role, Slot};
+use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::report::{SchemeCounters, Table};
 use floatgate_core::{choice, options};
@@ -104,37 +106,6 @@ impl Fast {
         self.h.lists.first(SW).map(Log)
     }
 
-    fn write_page<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        slot: Slot,
-        lpn: Lpn,
-    ) -> Result<(), F::Error> {
-        let (l, o) = self.h.split(lpn);
-        while !self.h.write_to_data(flash, slot, lpn)? {
-            if self.options.sw_log && o == 0 {
-                match self.sequential() {
-                    Some(sw) => self.merge_sequential(flash, sw)?,
-                    None => return self.start_sequential(flash, slot, lpn, l),
-                }
-                continue;
-            }
-            if let Some(sw) = self.sequential().filter(|&sw| self.h.owner(sw) == Some(l)) {
-                if self.h.written(flash, sw) == o {
-                    return self.h.append(flash, slot, sw, lpn, Role::Log);
-                }
-                if self.options.sw_break == SwBreak::Merge {
-                    self.merge_sequential(flash, sw)?;
-                    continue;
-                }
-            }
-            if let Some(log) = self.random_log(flash)? {
-                return self.h.append(flash, slot, log, lpn, Role::Log);
-            }
-        }
-        Ok(())
-    }
-
     fn merge_sequential<F: Flash>(&mut self, flash: &mut F, sw: Log) -> Result<(), F::Error> {
         let owner = self
             .h
@@ -148,7 +119,7 @@ impl Fast {
         &mut self,
         flash: &mut F,
         slot: Slot,
-        lpn: Lpn,
+        lpn: DieLpn,
         l: u32,
     ) -> Result<(), F::Error> {
         let sw = self.h.take_log(flash, 0, Some(l))?;
@@ -188,27 +159,45 @@ impl Fast {
     }
 }
 
-impl Ftl for Fast {
+impl Described for Fast {
     const KEY: &'static str = "fast";
     const TITLE: &'static str = "FAST";
     const SUMMARY: &'static str = "fully associative log blocks, one of them sequential";
     const SOURCE: &'static str = "Lee et al., ACM TECS 2007";
+    const TEXT: &'static str = include_str!("fast.rs");
     type Options = FastOptions;
-
-    fn ram_bytes(geometry: &Geometry, options: &FastOptions) -> u64 {
-        Hybrid::<()>::ram_bytes(geometry, options.log_blocks.unwrap_or(0))
-    }
 
     fn tables(geometry: &Geometry, options: &FastOptions) -> Vec<Table> {
         crate::parts::budgets::hybrid_tables(geometry, options.log_blocks.unwrap_or(0))
     }
 
-    fn format<F: Flash>(
+    fn ram_bytes(geometry: &Geometry, options: &FastOptions) -> u64 {
+        Hybrid::<()>::ram_bytes(geometry, options.log_blocks.unwrap_or(0))
+    }
+
+    fn recovery_costs(geometry: &Geometry, options: &FastOptions) -> Vec<RecoveryCost> {
+        let plan = Self::plan(&Space::whole(geometry), options);
+        recovery_costs(geometry, plan)
+    }
+
+    fn counters(&self) -> SchemeCounters {
+        SchemeCounters::of(&self.h.merges)
+    }
+
+    fn reset_counters(&mut self) {
+        self.h.merges = Default::default();
+    }
+}
+
+impl Ftl for Fast {
+    type Page = DieLpn;
+
+    fn format<F: Preload>(
         space: &Space,
         options: &FastOptions,
         start: Start,
         flash: &mut F,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, MountError<F::Error>> {
         let plan = Self::plan(space, options)?;
         let h = Hybrid::format(space, &plan, start, (), flash)?;
         Ok(Self::new(h, &plan, options))
@@ -217,9 +206,9 @@ impl Ftl for Fast {
     fn recover<F: Flash>(
         space: &Space,
         options: &FastOptions,
-        means: Means,
+        means: RecoveryMode,
         flash: &mut F,
-    ) -> Result<Self, NoRecovery<F::Error>> {
+    ) -> Result<Self, MountError<F::Error>> {
         let plan = Self::plan(space, options)?;
         let (h, logs) = Hybrid::recover(space, &plan, means, (), flash)?;
         let mut fast = Self::new(h, &plan, options);
@@ -236,42 +225,63 @@ impl Ftl for Fast {
             let oldest = Log(fast.h.lists.first(RW).expect("there are too many"));
             fast.h.give_up(flash, oldest)?;
         }
-        sound(fast, flash)
+        audited(fast, flash)
     }
 
-    fn recovery_costs(geometry: &Geometry, options: &FastOptions) -> Vec<RecoveryCost> {
-        let plan = Self::plan(&Space::whole(geometry), options);
-        recovery_costs(geometry, plan)
+    fn write_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        lpn: DieLpn,
+        slot: Slot,
+    ) -> Result<(), F::Error> {
+        let (l, o) = self.h.split(lpn);
+        while !self.h.write_to_data(flash, slot, lpn)? {
+            if self.options.sw_log && o == 0 {
+                match self.sequential() {
+                    Some(sw) => self.merge_sequential(flash, sw)?,
+                    None => return self.start_sequential(flash, slot, lpn, l),
+                }
+                continue;
+            }
+            if let Some(sw) = self.sequential().filter(|&sw| self.h.owner(sw) == Some(l)) {
+                if self.h.written(flash, sw) == o {
+                    return self.h.append(flash, slot, sw, lpn, Role::Log);
+                }
+                if self.options.sw_break == SwBreak::Merge {
+                    self.merge_sequential(flash, sw)?;
+                    continue;
+                }
+            }
+            if let Some(log) = self.random_log(flash)? {
+                return self.h.append(flash, slot, log, lpn, Role::Log);
+            }
+        }
+        Ok(())
     }
 
     #[inline]
-    fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        run.iter()
-            .try_for_each(|(lpn, slot)| self.write_page(flash, slot, lpn))
+    fn read_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        page: DieLpn,
+        slot: Slot,
+    ) -> Result<(), F::Error> {
+        self.h.read(flash, slot, page)
     }
 
-    #[inline]
-    fn read<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        run.iter()
-            .try_for_each(|(lpn, slot)| self.h.read(flash, slot, lpn))
-    }
-
-    fn trim<F: Flash>(&mut self, _flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        run.iter().for_each(|(lpn, _)| self.h.trim(lpn));
+    fn trim_page<F: Flash>(
+        &mut self,
+        _flash: &mut F,
+        page: DieLpn,
+        _slot: Slot,
+    ) -> Result<(), F::Error> {
+        self.h.trim(page);
         Ok(())
     }
 
     #[inline(always)]
-    fn prefetch(&self, lpn: Lpn) {
+    fn prefetch(&self, lpn: DieLpn) {
         self.h.prefetch(lpn);
-    }
-
-    fn counters(&self) -> SchemeCounters {
-        SchemeCounters::of(&self.h.merges)
-    }
-
-    fn reset_counters(&mut self) {
-        self.h.merges = Default::default();
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {

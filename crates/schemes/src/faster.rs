@@ -33,9 +33,11 @@
 use crate::parts::hybrid::{Hybrid, HybridPlan, Log, recovery_costs};
 use crate::parts::kinds::PagesByKind;
 use crate::parts::scan::move_tag;
-use floatgate_core::address::Lpn;
-use floatgate_core::flash::{Flash, Role, Slot};
-use floatgate_core::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start, sound};
+use floatgate_core::Refusal;
+use floatgate_core::address::DieLpn;
+use floatgate_core::described::{Described, RecoveryCost};
+use floatgate_core::flash::{Flash, Preload, Role, Slot};
+use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::options;
 use floatgate_core::report::{Observation, SchemeCounters, Table};
@@ -144,7 +146,7 @@ impl Faster {
 
     /// After a power cut: empties the isolation area, which cannot be filled any further, and merges log blocks
     /// above the limit.
-    fn settle<F: Flash>(&mut self, flash: &mut F) -> Result<(), NoRecovery<F::Error>> {
+    fn settle<F: Flash>(&mut self, flash: &mut F) -> Result<(), MountError<F::Error>> {
         while let Some(isolation) = self.only(ISOLATION) {
             self.h.give_up(flash, isolation)?;
         }
@@ -164,29 +166,6 @@ impl Faster {
     #[inline(always)]
     fn count(&self) -> u32 {
         self.h.lists.len(FULL) + self.h.lists.len(HOST) + self.h.lists.len(CHANCE)
-    }
-
-    #[inline]
-    fn write_page<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        slot: Slot,
-        lpn: Lpn,
-    ) -> Result<(), F::Error> {
-        while !self.h.write_to_data(flash, slot, lpn)? {
-            let host = match self.only(HOST) {
-                Some(host) => host,
-                None if self.count() < self.limit => self.take(flash, HOST)?,
-                None => {
-                    self.reclaim(flash)?;
-                    continue;
-                }
-            };
-            self.h.append(flash, slot, host, lpn, Role::Log)?;
-            self.queue_if_full(flash, host);
-            break;
-        }
-        self.merge_cold_pages(flash)
     }
 
     fn take<F: Flash>(&mut self, flash: &mut F, kind: usize) -> Result<Log, F::Error> {
@@ -387,13 +366,21 @@ impl Faster {
     }
 }
 
-impl Ftl for Faster {
+impl Described for Faster {
     const KEY: &'static str = "faster";
     const TITLE: &'static str = "FASTer";
     const SUMMARY: &'static str =
         "FAST with a second chance for log pages and progressive merges of cold ones";
     const SOURCE: &'static str = "Lim, Lee, Moon, SNAPI 2010";
+    const TEXT: &'static str = include_str!("faster.rs");
     type Options = FasterOptions;
+
+    fn tables(geometry: &Geometry, options: &FasterOptions) -> Vec<Table> {
+        let log_blocks = options.log_blocks.unwrap_or(0);
+        let mut tables = crate::parts::budgets::hybrid_tables(geometry, log_blocks);
+        tables.push(Table::sram("kind of log block", log_blocks.into(), 1));
+        tables
+    }
 
     fn ram_bytes(geometry: &Geometry, options: &FasterOptions) -> u64 {
         let log_blocks = options.log_blocks.unwrap_or(0);
@@ -404,77 +391,9 @@ impl Ftl for Faster {
             + 9 * (u64::from(log_blocks) + spare_slots)
     }
 
-    fn tables(geometry: &Geometry, options: &FasterOptions) -> Vec<Table> {
-        let log_blocks = options.log_blocks.unwrap_or(0);
-        let mut tables = crate::parts::budgets::hybrid_tables(geometry, log_blocks);
-        tables.push(Table::sram("kind of log block", log_blocks.into(), 1));
-        tables
-    }
-
-    fn format<F: Flash>(
-        space: &Space,
-        options: &FasterOptions,
-        start: Start,
-        flash: &mut F,
-    ) -> Result<Self, Refusal> {
-        let plan = Self::plan(space, options)?;
-        let mut h = Hybrid::format(space, &plan, start, PagesByKind::new(0), flash)?;
-        // Only now is the budget known to fit.
-        h.watch = PagesByKind::new(plan.log_slots);
-        Ok(Self::new(h, &plan, options))
-    }
-
-    fn recover<F: Flash>(
-        space: &Space,
-        options: &FasterOptions,
-        means: Means,
-        flash: &mut F,
-    ) -> Result<Self, NoRecovery<F::Error>> {
-        let plan = Self::plan(space, options)?;
-        plan.check(space)?;
-        let watch = PagesByKind::new(plan.log_slots);
-        let (h, mut logs) = Hybrid::recover(space, &plan, means, watch, flash)?;
-        let mut faster = Self::new(h, &plan, options);
-        logs.sort_unstable_by_key(|found| found.last);
-        for found in &logs {
-            let (kind, list) = match found.role {
-                Role::LogChance => (CHANCE, FULL),
-                Role::LogIsolation => (ISOLATION, ISOLATION),
-                _ => (HOST, FULL),
-            };
-            faster.h.watch.set_kind(found.log, kind);
-            faster.h.lists.push_back(list, found.log.0);
-        }
-        faster.settle(flash)?;
-        faster.reset_counters();
-        sound(faster, flash)
-    }
-
     fn recovery_costs(geometry: &Geometry, options: &FasterOptions) -> Vec<RecoveryCost> {
         let plan = Self::plan(&Space::whole(geometry), options);
         recovery_costs(geometry, plan)
-    }
-
-    #[inline]
-    fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        run.iter()
-            .try_for_each(|(lpn, slot)| self.write_page(flash, slot, lpn))
-    }
-
-    #[inline]
-    fn read<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        run.iter()
-            .try_for_each(|(lpn, slot)| self.h.read(flash, slot, lpn))
-    }
-
-    fn trim<F: Flash>(&mut self, _flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        run.iter().for_each(|(lpn, _)| self.h.trim(lpn));
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, lpn: Lpn) {
-        self.h.prefetch(lpn);
     }
 
     fn counters(&self) -> SchemeCounters {
@@ -529,6 +448,97 @@ impl Ftl for Faster {
             "log_block_utilisation",
             self.h.merges.log_block_utilisation(per_block),
         );
+    }
+}
+
+impl Ftl for Faster {
+    type Page = DieLpn;
+
+    fn format<F: Preload>(
+        space: &Space,
+        options: &FasterOptions,
+        start: Start,
+        flash: &mut F,
+    ) -> Result<Self, MountError<F::Error>> {
+        let plan = Self::plan(space, options)?;
+        let mut h = Hybrid::format(space, &plan, start, PagesByKind::new(0), flash)?;
+        // Only now is the budget known to fit.
+        h.watch = PagesByKind::new(plan.log_slots);
+        Ok(Self::new(h, &plan, options))
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &FasterOptions,
+        means: RecoveryMode,
+        flash: &mut F,
+    ) -> Result<Self, MountError<F::Error>> {
+        let plan = Self::plan(space, options)?;
+        plan.check(space)?;
+        let watch = PagesByKind::new(plan.log_slots);
+        let (h, mut logs) = Hybrid::recover(space, &plan, means, watch, flash)?;
+        let mut faster = Self::new(h, &plan, options);
+        logs.sort_unstable_by_key(|found| found.last);
+        for found in &logs {
+            let (kind, list) = match found.role {
+                Role::LogChance => (CHANCE, FULL),
+                Role::LogIsolation => (ISOLATION, ISOLATION),
+                _ => (HOST, FULL),
+            };
+            faster.h.watch.set_kind(found.log, kind);
+            faster.h.lists.push_back(list, found.log.0);
+        }
+        faster.settle(flash)?;
+        faster.reset_counters();
+        audited(faster, flash)
+    }
+
+    #[inline]
+    fn write_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        lpn: DieLpn,
+        slot: Slot,
+    ) -> Result<(), F::Error> {
+        while !self.h.write_to_data(flash, slot, lpn)? {
+            let host = match self.only(HOST) {
+                Some(host) => host,
+                None if self.count() < self.limit => self.take(flash, HOST)?,
+                None => {
+                    self.reclaim(flash)?;
+                    continue;
+                }
+            };
+            self.h.append(flash, slot, host, lpn, Role::Log)?;
+            self.queue_if_full(flash, host);
+            break;
+        }
+        self.merge_cold_pages(flash)
+    }
+
+    #[inline]
+    fn read_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        page: DieLpn,
+        slot: Slot,
+    ) -> Result<(), F::Error> {
+        self.h.read(flash, slot, page)
+    }
+
+    fn trim_page<F: Flash>(
+        &mut self,
+        _flash: &mut F,
+        page: DieLpn,
+        _slot: Slot,
+    ) -> Result<(), F::Error> {
+        self.h.trim(page);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, lpn: DieLpn) {
+        self.h.prefetch(lpn);
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {

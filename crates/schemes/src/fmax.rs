@@ -28,9 +28,11 @@
 
 use crate::parts::hybrid::{Hybrid, HybridPlan, Log, recovery_costs};
 use crate::parts::tournament::Tournament;
-use floatgate_core::address::Lpn;
-use floatgate_core::flash::{Cause, Flash, Role, Slot};
-use floatgate_core::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start, sound};
+use floatgate_core::Refusal;
+use floatgate_core::address::DieLpn;
+use floatgate_core::described::{Described, RecoveryCost};
+use floatgate_core::flash::{Cause, Flash, Preload, Role, Slot};
+use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::report::{Combine, Observation, SchemeCounters, Table, bits_for};
 use floatgate_core::{choice, options};
@@ -132,35 +134,6 @@ impl Fmax {
         }
     }
 
-    fn write_page<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        slot: Slot,
-        lpn: Lpn,
-    ) -> Result<(), F::Error> {
-        let (l, _) = self.h.split(lpn);
-        while !self.h.write_to_data(flash, slot, lpn)? {
-            let block = match self.h.owned(l) {
-                Some(block) if self.h.is_full(flash, block) => {
-                    self.fold(flash, block, l)?;
-                    continue;
-                }
-                Some(block) => block,
-                None if self.h.logs_in_use() == self.log_blocks => {
-                    let victim = self.victim();
-                    let of = self.h.owner(victim);
-                    self.fold(flash, victim, of.expect("it replaces a data block"))?;
-                    continue;
-                }
-                None => self.take(flash, l)?,
-            };
-            self.h.append(flash, slot, block, lpn, Role::Log)?;
-            self.note_program(flash, block);
-            return Ok(());
-        }
-        Ok(())
-    }
-
     fn take<F: Flash>(&mut self, flash: &mut F, l: u32) -> Result<Log, F::Error> {
         let block = self.h.take_log(flash, 0, Some(l))?;
         self.h.lists.push_back(BLOCKS, block.0);
@@ -232,50 +205,22 @@ impl Fmax {
         let pbn = self.h.log_block(block);
         let mut done = F::Token::default();
         for position in (lowest..self.h.written(flash, block)).rev() {
-            let at = flash.geometry().ppn(pbn, position);
+            let at = flash.ledger().geometry().ppn(pbn, position);
             let (_, read) = flash.read_oob(at, Cause::Map, F::Token::default())?;
             done = flash.join(done, read);
         }
         Ok(done)
     }
-
-    fn read_page<F: Flash>(&mut self, flash: &mut F, slot: Slot, lpn: Lpn) -> Result<(), F::Error> {
-        let at = self.h.newest(lpn);
-        let (l, _) = self.h.split(lpn);
-        let found = match self.h.owned(l) {
-            Some(block) if self.options.lookup == Lookup::Oob && at.is_some() => {
-                let (pbn, position) = flash.geometry().split(at);
-                let lowest = if pbn == self.h.log_block(block) {
-                    position
-                } else {
-                    0
-                };
-                self.oob_reads_search += u64::from(self.h.written(flash, block) - lowest);
-                self.search(flash, block, lowest)?
-            }
-            _ => F::Token::default(),
-        };
-        self.h.read_after(flash, slot, lpn, found)
-    }
 }
 
-impl Ftl for Fmax {
+impl Described for Fmax {
     const KEY: &'static str = "fmax";
     const TITLE: &'static str = "FMAX";
     const SUMMARY: &'static str =
         "a replacement block for each rewritten data block, folded as a whole";
     const SOURCE: &'static str = "Ban, US patent 5,937,425, 1999";
+    const TEXT: &'static str = include_str!("fmax.rs");
     type Options = FmaxOptions;
-
-    fn ram_bytes(geometry: &Geometry, options: &FmaxOptions) -> u64 {
-        let blocks = options.log_blocks.unwrap_or(0);
-        let order = 8 * u64::from(blocks);
-        let tree = match options.victim {
-            Victim::Fullest => 16 * u64::from(blocks).next_power_of_two(),
-            Victim::Fifo | Victim::Lru => 0,
-        };
-        Hybrid::<()>::ram_bytes(geometry, blocks) + order + tree
-    }
 
     fn tables(geometry: &Geometry, options: &FmaxOptions) -> Vec<Table> {
         let log_blocks = options.log_blocks.unwrap_or(0);
@@ -293,69 +238,19 @@ impl Ftl for Fmax {
         tables
     }
 
-    fn format<F: Flash>(
-        space: &Space,
-        options: &FmaxOptions,
-        start: Start,
-        flash: &mut F,
-    ) -> Result<Self, Refusal> {
-        let plan = Self::plan(space, options)?;
-        let h = Hybrid::format(space, &plan, start, (), flash)?;
-        Ok(Self::new(h, &plan, options))
-    }
-
-    fn recover<F: Flash>(
-        space: &Space,
-        options: &FmaxOptions,
-        means: Means,
-        flash: &mut F,
-    ) -> Result<Self, NoRecovery<F::Error>> {
-        let plan = Self::plan(space, options)?;
-        let (h, mut logs) = Hybrid::recover(space, &plan, means, (), flash)?;
-        let mut fmax = Self::new(h, &plan, options);
-        if options.victim == Victim::Lru {
-            logs.sort_unstable_by_key(|found| found.last);
-        }
-        for block in logs.into_iter().map(|found| found.log) {
-            if fmax.h.adopt(block).is_none() {
-                fmax.h.give_up(flash, block)?;
-                continue;
-            }
-            fmax.h.lists.push_back(BLOCKS, block.0);
-            fmax.note_taken(block);
-            fmax.pages_in_use += fmax.h.written(flash, block);
-            if options.victim == Victim::Fullest {
-                fmax.note_fullness(flash, block);
-            }
-        }
-        sound(fmax, flash)
+    fn ram_bytes(geometry: &Geometry, options: &FmaxOptions) -> u64 {
+        let blocks = options.log_blocks.unwrap_or(0);
+        let order = 8 * u64::from(blocks);
+        let tree = match options.victim {
+            Victim::Fullest => 16 * u64::from(blocks).next_power_of_two(),
+            Victim::Fifo | Victim::Lru => 0,
+        };
+        Hybrid::<()>::ram_bytes(geometry, blocks) + order + tree
     }
 
     fn recovery_costs(geometry: &Geometry, options: &FmaxOptions) -> Vec<RecoveryCost> {
         let plan = Self::plan(&Space::whole(geometry), options);
         recovery_costs(geometry, plan)
-    }
-
-    #[inline]
-    fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        run.iter()
-            .try_for_each(|(lpn, slot)| self.write_page(flash, slot, lpn))
-    }
-
-    #[inline]
-    fn read<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        run.iter()
-            .try_for_each(|(lpn, slot)| self.read_page(flash, slot, lpn))
-    }
-
-    fn trim<F: Flash>(&mut self, _flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        run.iter().for_each(|(lpn, _)| self.h.trim(lpn));
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, lpn: Lpn) {
-        self.h.prefetch(lpn);
     }
 
     fn counters(&self) -> SchemeCounters {
@@ -381,6 +276,116 @@ impl Ftl for Fmax {
         seen.mean("log_block_utilisation", utilisation);
         seen.sum("oob_reads_search", self.oob_reads_search as f64);
         seen.sum("oob_reads_fold", self.oob_reads_fold as f64);
+    }
+}
+
+impl Ftl for Fmax {
+    type Page = DieLpn;
+
+    fn format<F: Preload>(
+        space: &Space,
+        options: &FmaxOptions,
+        start: Start,
+        flash: &mut F,
+    ) -> Result<Self, MountError<F::Error>> {
+        let plan = Self::plan(space, options)?;
+        let h = Hybrid::format(space, &plan, start, (), flash)?;
+        Ok(Self::new(h, &plan, options))
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &FmaxOptions,
+        means: RecoveryMode,
+        flash: &mut F,
+    ) -> Result<Self, MountError<F::Error>> {
+        let plan = Self::plan(space, options)?;
+        let (h, mut logs) = Hybrid::recover(space, &plan, means, (), flash)?;
+        let mut fmax = Self::new(h, &plan, options);
+        if options.victim == Victim::Lru {
+            logs.sort_unstable_by_key(|found| found.last);
+        }
+        for block in logs.into_iter().map(|found| found.log) {
+            if fmax.h.adopt(block).is_none() {
+                fmax.h.give_up(flash, block)?;
+                continue;
+            }
+            fmax.h.lists.push_back(BLOCKS, block.0);
+            fmax.note_taken(block);
+            fmax.pages_in_use += fmax.h.written(flash, block);
+            if options.victim == Victim::Fullest {
+                fmax.note_fullness(flash, block);
+            }
+        }
+        audited(fmax, flash)
+    }
+
+    fn write_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        lpn: DieLpn,
+        slot: Slot,
+    ) -> Result<(), F::Error> {
+        let (l, _) = self.h.split(lpn);
+        while !self.h.write_to_data(flash, slot, lpn)? {
+            let block = match self.h.owned(l) {
+                Some(block) if self.h.is_full(flash, block) => {
+                    self.fold(flash, block, l)?;
+                    continue;
+                }
+                Some(block) => block,
+                None if self.h.logs_in_use() == self.log_blocks => {
+                    let victim = self.victim();
+                    let of = self.h.owner(victim);
+                    self.fold(flash, victim, of.expect("it replaces a data block"))?;
+                    continue;
+                }
+                None => self.take(flash, l)?,
+            };
+            self.h.append(flash, slot, block, lpn, Role::Log)?;
+            self.note_program(flash, block);
+            return Ok(());
+        }
+        Ok(())
+    }
+
+    fn read_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        lpn: DieLpn,
+        slot: Slot,
+    ) -> Result<(), F::Error> {
+        let at = self.h.newest(lpn);
+        let (l, _) = self.h.split(lpn);
+        let found = match self.h.owned(l) {
+            Some(block) if self.options.lookup == Lookup::Oob && at.is_some() => {
+                let (pbn, position) = flash.ledger().geometry().split(at);
+                let lowest = if pbn == self.h.log_block(block) {
+                    position
+                } else {
+                    0
+                };
+                self.oob_reads_search += u64::from(self.h.written(flash, block) - lowest);
+                self.search(flash, block, lowest)?
+            }
+            _ => F::Token::default(),
+        };
+        self.h.read_after(flash, slot, lpn, found)
+    }
+
+    fn trim_page<F: Flash>(
+        &mut self,
+        _flash: &mut F,
+        page: DieLpn,
+        _slot: Slot,
+    ) -> Result<(), F::Error> {
+        self.h.trim(page);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, lpn: DieLpn) {
+        self.h.prefetch(lpn);
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {

@@ -26,13 +26,16 @@
 //! request; order of cleaning, the buffer's own map, the erase list and what happens when the buffer is full after
 //! all (steps are forced until it is not) are ours: the simplest scheme with those properties.
 
+use crate::parts::start;
 use std::collections::VecDeque;
 
 use crate::hints::{large_table, prefetch};
 use crate::parts::pool::Pool;
-use floatgate_core::address::{Lpn, Pbn, Ppn};
-use floatgate_core::flash::{Cause, Flash, Oob, Role, Slot};
-use floatgate_core::ftl::{Ftl, Means, NoRecovery, PartTimes, Refusal, Run, Start, sound};
+use floatgate_core::Refusal;
+use floatgate_core::address::{DieLpn, Pbn, Ppn};
+use floatgate_core::described::{ChipTimes, Described};
+use floatgate_core::flash::{Cause, Flash, Oob, Preload, Role, Slot};
+use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, audited};
 use floatgate_core::geometry::{Geometry, PAGES_PER_BLOCK_MAX, Space};
 use floatgate_core::report::{Combine, Merges, Observation, SchemeCounters, Table};
 use floatgate_core::{choice, options};
@@ -235,7 +238,7 @@ impl Gftl {
     }
 
     #[inline(always)]
-    fn logical_of(&self, lpn: Lpn) -> u32 {
+    fn logical_of(&self, lpn: DieLpn) -> u32 {
         self.space.geometry.by_pages().div(lpn.0)
     }
 
@@ -251,7 +254,7 @@ impl Gftl {
         if self.blocks[self.in_die(pbn)].sealed {
             self.pages()
         } else {
-            flash.written(pbn)
+            flash.ledger().write_pointer(pbn)
         }
     }
 
@@ -268,36 +271,13 @@ impl Gftl {
 
     // ---- host pages -------------------------------------------------------------------------------
 
-    fn write_page<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        slot: Slot,
-        lpn: Lpn,
-    ) -> Result<(), F::Error> {
-        let b = self.logical_of(lpn);
-        loop {
-            if !self.is_job(b) && self.write_to_primary(flash, slot, lpn, b)? {
-                break;
-            }
-            if self.active.is_some() || self.buffer_blocks < self.buffer_limit {
-                self.write_to_buffer(flash, slot, lpn, b)?;
-                break;
-            }
-            // The buffer is full: its pages wait for their jobs, so there is always something to do.
-            let worked = self.step(flash)?;
-            assert!(worked, "a full buffer without work to empty it");
-            self.counts.forced_steps += 1;
-        }
-        self.step_after(flash)
-    }
-
     /// Programs a page in the primary of its logical block, if that has a free page.
     #[inline]
     fn write_to_primary<F: Flash>(
         &mut self,
         flash: &mut F,
         slot: Slot,
-        lpn: Lpn,
+        lpn: DieLpn,
         b: u32,
     ) -> Result<bool, F::Error> {
         if self.primary[b as usize].is_none() {
@@ -320,14 +300,14 @@ impl Gftl {
         &mut self,
         flash: &mut F,
         slot: Slot,
-        lpn: Lpn,
+        lpn: DieLpn,
         b: u32,
     ) -> Result<(), F::Error> {
         let block = match self.active {
             Some(block) => block,
             None => self.open_buffer_block(),
         };
-        let position = flash.written(block);
+        let position = flash.ledger().write_pointer(block);
         self.program(flash, slot, lpn, block, position, Role::Log)?;
         if position + 1 == self.pages() {
             let at = self.in_die(block);
@@ -358,14 +338,14 @@ impl Gftl {
         &mut self,
         flash: &mut F,
         slot: Slot,
-        lpn: Lpn,
+        lpn: DieLpn,
         block: Pbn,
         position: u32,
         role: Role,
     ) -> Result<(), F::Error> {
         let to = self.space.geometry.ppn(block, position);
         let oob = Oob::new(self.space.device_lpn(lpn), role);
-        flash.host_program(slot, to, oob, F::Token::default())?;
+        flash.program_host(slot, to, oob, F::Token::default())?;
         self.move_newest(lpn, to);
         Ok(())
     }
@@ -373,7 +353,7 @@ impl Gftl {
     /// The one place where the newest version of a page moves. A closed block that loses its last valid page is
     /// dying.
     #[inline]
-    fn move_newest(&mut self, lpn: Lpn, to: Ppn) {
+    fn move_newest(&mut self, lpn: DieLpn, to: Ppn) {
         let from = std::mem::replace(&mut self.newest[lpn.index()], to);
         if from.is_some() && self.in_buffer(from) {
             let pbn = self.space.geometry.block_of(from);
@@ -400,26 +380,20 @@ impl Gftl {
         *longest = (*longest).max(self.queue.len() as u32);
     }
 
-    fn read_page<F: Flash>(&mut self, flash: &mut F, slot: Slot, lpn: Lpn) -> Result<(), F::Error> {
-        let at = self.newest[lpn.index()];
-        if at.is_none() {
-            flash.host_unwritten(slot, F::Token::default());
-        } else {
-            let found = self.search(flash, lpn, at)?;
-            flash.host_read(slot, at, found)?;
-        }
-        self.step_after(flash)
-    }
-
     /// Reads the OOBs of the primary from its last page downward until the page is found.
-    fn search<F: Flash>(&mut self, flash: &mut F, lpn: Lpn, at: Ppn) -> Result<F::Token, F::Error> {
+    fn search<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        lpn: DieLpn,
+        at: Ppn,
+    ) -> Result<F::Token, F::Error> {
         let mut found = F::Token::default();
         let b = self.logical_of(lpn);
         let (block, position) = self.space.geometry.split(at);
         if self.lookup == Lookup::Ram || block != self.primary[b as usize] || self.is_job(b) {
             return Ok(found);
         }
-        let end = flash.written(block);
+        let end = flash.ledger().write_pointer(block);
         for i in (position..end).rev() {
             let page = self.space.geometry.ppn(block, i);
             let (_, read) = flash.read_oob(page, Cause::Map, F::Token::default())?;
@@ -471,7 +445,7 @@ impl Gftl {
 
     /// Reads the OOBs of a primary: where the pages of the job lie.
     fn scan<F: Flash>(&mut self, flash: &mut F, primary: Pbn) -> Result<(), F::Error> {
-        let end = flash.written(primary);
+        let end = flash.ledger().write_pointer(primary);
         for i in 0..end {
             let page = self.space.geometry.ppn(primary, i);
             flash.read_oob(page, Cause::Map, F::Token::default())?;
@@ -488,7 +462,7 @@ impl Gftl {
         let first = job.logical * pages;
         let mut copies = 0;
         while job.pos < pages {
-            let lpn = Lpn(first + job.pos);
+            let lpn = DieLpn(first + job.pos);
             let from = self.newest[lpn.index()];
             // Pages that are not live are passed even when no copy is left.
             if from.is_some() {
@@ -564,7 +538,7 @@ impl Gftl {
 
     fn erase<F: Flash>(&mut self, flash: &mut F, pbn: Pbn) -> Result<(), F::Error> {
         let at = self.in_die(pbn);
-        let wasted = u64::from(self.pages() - flash.programmed(pbn));
+        let wasted = u64::from(self.pages() - flash.ledger().programmed_pages(pbn));
         let (counts, merges) = (&mut self.counts.buffer_erases, &mut self.counts.merges);
         match self.blocks[at].kind {
             Kind::Dying => {
@@ -589,23 +563,13 @@ impl Gftl {
     }
 }
 
-impl Ftl for Gftl {
+impl Described for Gftl {
     const KEY: &'static str = "gftl";
     const TITLE: &'static str = "GFTL";
     const SUMMARY: &'static str = "block mapping with a write buffer, cleaned in bounded steps";
     const SOURCE: &'static str = "Choudhuri, Givargis, CODES+ISSS 2008";
+    const TEXT: &'static str = include_str!("gftl.rs");
     type Options = GftlOptions;
-
-    fn fit_to_part(options: &mut GftlOptions, times: PartTimes) {
-        let default = default_chunk_pages(times.t_r_ns, times.t_prog_ns, times.t_bers_ns);
-        options.chunk_pages.get_or_insert(default);
-    }
-
-    fn ram_bytes(geometry: &Geometry, _options: &GftlOptions) -> u64 {
-        4 * u64::from(geometry.logical_pages)
-            + 9 * u64::from(geometry.logical_blocks())
-            + 16 * u64::from(geometry.blocks())
-    }
 
     fn tables(geometry: &Geometry, options: &GftlOptions) -> Vec<Table> {
         let blocks = u64::from(geometry.logical_blocks());
@@ -626,68 +590,15 @@ impl Ftl for Gftl {
         tables
     }
 
-    fn format<F: Flash>(
-        space: &Space,
-        options: &GftlOptions,
-        start: Start,
-        flash: &mut F,
-    ) -> Result<Self, Refusal> {
-        let mut gftl = Self::blank(space, options)?;
-        let geometry = &space.geometry;
-        let first = geometry.pbn(space.first_die, 0).0;
-        let used = if start == Start::Full {
-            space.logical_blocks()
-        } else {
-            0
-        };
-        let free = (first + used..first + geometry.blocks_per_die).map(Pbn);
-        gftl.pool = Pool::new(free, geometry.blocks_per_die);
-        for b in 0..used {
-            let (block, pages) = (Pbn(first + b), geometry.pages_per_block);
-            gftl.primary[b as usize] = block;
-            for o in 0..pages {
-                gftl.newest[(b * pages + o) as usize] = geometry.ppn(block, o);
-            }
-            flash.preload(block, pages, Role::Data, &mut |o| {
-                space.device_lpn(Lpn(b * pages + o))
-            });
-        }
-        Ok(gftl)
+    fn ram_bytes(geometry: &Geometry, _options: &GftlOptions) -> u64 {
+        4 * u64::from(geometry.logical_pages)
+            + 9 * u64::from(geometry.logical_blocks())
+            + 16 * u64::from(geometry.blocks())
     }
 
-    fn recover<F: Flash>(
-        space: &Space,
-        options: &GftlOptions,
-        _means: Means,
-        flash: &mut F,
-    ) -> Result<Self, NoRecovery<F::Error>> {
-        let mut gftl = Self::blank(space, options)?;
-        gftl.scan_device(flash)?;
-        gftl.reset_counters();
-        sound(gftl, flash)
-    }
-
-    #[inline]
-    fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        run.iter()
-            .try_for_each(|(lpn, slot)| self.write_page(flash, slot, lpn))
-    }
-
-    #[inline]
-    fn read<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        run.iter()
-            .try_for_each(|(lpn, slot)| self.read_page(flash, slot, lpn))
-    }
-
-    fn trim<F: Flash>(&mut self, _flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        run.iter()
-            .for_each(|(lpn, _)| self.move_newest(lpn, Ppn::NONE));
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, lpn: Lpn) {
-        prefetch(&self.newest, lpn.index());
+    fn fit_to_chip(options: &mut GftlOptions, times: ChipTimes) {
+        let default = default_chunk_pages(times.t_r_ns, times.t_prog_ns, times.t_bers_ns);
+        options.chunk_pages.get_or_insert(default);
     }
 
     fn counters(&self) -> SchemeCounters {
@@ -735,6 +646,102 @@ impl Ftl for Gftl {
         seen.sum("steps", c.steps as f64);
         seen.sum("forced_steps", c.forced_steps as f64);
         seen.sum("oob_reads", (c.scan_oob_reads + c.search_oob_reads) as f64);
+    }
+}
+
+impl Ftl for Gftl {
+    type Page = DieLpn;
+
+    fn format<F: Preload>(
+        space: &Space,
+        options: &GftlOptions,
+        start: Start,
+        flash: &mut F,
+    ) -> Result<Self, MountError<F::Error>> {
+        let mut gftl = Self::blank(space, options)?;
+        let geometry = &space.geometry;
+        let first = geometry.pbn(space.first_die, 0).0;
+        let used = if start == Start::Full {
+            space.logical_blocks()
+        } else {
+            0
+        };
+        let free = (first + used..first + geometry.blocks_per_die).map(Pbn);
+        gftl.pool = Pool::new(free, geometry.blocks_per_die);
+        if start == Start::Full {
+            let primary = &mut gftl.primary;
+            start::fill(space, flash, &mut gftl.newest, |b, block| {
+                primary[b as usize] = block;
+            })
+            .map_err(MountError::Flash)?;
+        }
+        Ok(gftl)
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &GftlOptions,
+        _means: RecoveryMode,
+        flash: &mut F,
+    ) -> Result<Self, MountError<F::Error>> {
+        let mut gftl = Self::blank(space, options)?;
+        gftl.scan_device(flash)?;
+        gftl.reset_counters();
+        audited(gftl, flash)
+    }
+
+    fn write_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        lpn: DieLpn,
+        slot: Slot,
+    ) -> Result<(), F::Error> {
+        let b = self.logical_of(lpn);
+        loop {
+            if !self.is_job(b) && self.write_to_primary(flash, slot, lpn, b)? {
+                break;
+            }
+            if self.active.is_some() || self.buffer_blocks < self.buffer_limit {
+                self.write_to_buffer(flash, slot, lpn, b)?;
+                break;
+            }
+            // The buffer is full: its pages wait for their jobs, so there is always something to do.
+            let worked = self.step(flash)?;
+            assert!(worked, "a full buffer without work to empty it");
+            self.counts.forced_steps += 1;
+        }
+        self.step_after(flash)
+    }
+
+    fn read_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        lpn: DieLpn,
+        slot: Slot,
+    ) -> Result<(), F::Error> {
+        let at = self.newest[lpn.index()];
+        if at.is_none() {
+            flash.absent(slot, F::Token::default());
+        } else {
+            let found = self.search(flash, lpn, at)?;
+            flash.read_host(slot, at, found)?;
+        }
+        self.step_after(flash)
+    }
+
+    fn trim_page<F: Flash>(
+        &mut self,
+        _flash: &mut F,
+        page: DieLpn,
+        _slot: Slot,
+    ) -> Result<(), F::Error> {
+        self.move_newest(page, Ppn::NONE);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, lpn: DieLpn) {
+        prefetch(&self.newest, lpn.index());
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {

@@ -28,10 +28,13 @@
 use crate::parts::map_cache::{CachePolicy, HitRatio, MapCache, Mark, Producers, Translation};
 use crate::parts::page_store::{Moves, PageOptions, PageStore, Placement, Streams};
 use crate::parts::victims::GcPolicy;
+use floatgate_core::Refusal;
 use floatgate_core::address::{Lpn, Ppn};
-use floatgate_core::flash::{Flash, Slot};
-use floatgate_core::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start, sound};
+use floatgate_core::described::{Described, RecoveryCost};
+use floatgate_core::flash::{Flash, Preload, Slot};
+use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, audited};
 use floatgate_core::geometry::{Geometry, Space};
+use floatgate_core::pcm::Pcm;
 use floatgate_core::report::{Observation, SchemeCounters, Table, bits_for};
 use floatgate_core::{choice, options};
 
@@ -114,12 +117,12 @@ struct Qmt {
 impl Qmt {
     fn pcm_read<F: Flash>(&mut self, flash: &mut F) -> F::Token {
         self.counters.pcm_reads += 1;
-        flash.pcm_read(F::Token::default())
+        flash.pcm().read_entry(F::Token::default())
     }
 
     fn pcm_write<F: Flash>(&mut self, flash: &mut F, after: F::Token) {
         self.counters.pcm_writes += 1;
-        flash.pcm_write(after);
+        flash.pcm().write_entry(after);
     }
 
     /// A new entry at the head; the tail makes room for it.
@@ -183,7 +186,7 @@ impl Hat {
         }
     }
 
-    fn write_page<F: Flash>(
+    fn write_in<F: Flash>(
         &mut self,
         flash: &mut F,
         slot: Slot,
@@ -218,7 +221,7 @@ impl Hat {
         Ok(())
     }
 
-    fn read_page<F: Flash>(
+    fn read_in<F: Flash>(
         &mut self,
         flash: &mut F,
         slot: Slot,
@@ -243,9 +246,9 @@ impl Hat {
             }
         };
         if at.is_none() {
-            flash.host_unwritten(slot, translated);
+            flash.absent(slot, translated);
         } else {
-            flash.host_read(slot, at, translated)?;
+            flash.read_host(slot, at, translated)?;
         }
         if cached.is_none() {
             self.qmt.insert(flash, lpn, request);
@@ -253,7 +256,7 @@ impl Hat {
         Ok(())
     }
 
-    fn trim_page<F: Flash>(&mut self, flash: &mut F, lpn: Lpn) {
+    fn trim_in<F: Flash>(&mut self, flash: &mut F, lpn: Lpn) {
         let old = self.store.trim(lpn);
         match self.qmt.cache.slot(lpn) {
             Some(entry) if old.is_some() => self.qmt.cache.set_dirty(entry, Mark::NONE),
@@ -263,18 +266,14 @@ impl Hat {
     }
 }
 
-impl Ftl for Hat {
+impl Described for Hat {
     const KEY: &'static str = "hat";
     const TITLE: &'static str = "HAT";
     const SUMMARY: &'static str =
         "page mapping with its table in PCM, translation beside the flash";
     const SOURCE: &'static str = "Hu et al., MSST 2010";
+    const TEXT: &'static str = include_str!("hat.rs");
     type Options = HatOptions;
-
-    fn ram_bytes(geometry: &Geometry, options: &HatOptions) -> u64 {
-        PageStore::ram_bytes(geometry)
-            + MapCache::ram_bytes(geometry.logical_pages, options.entries())
-    }
 
     fn tables(geometry: &Geometry, options: &HatOptions) -> Vec<Table> {
         let pages = u64::from(geometry.logical_pages);
@@ -284,28 +283,9 @@ impl Ftl for Hat {
         ]
     }
 
-    fn format<F: Flash>(
-        space: &Space,
-        options: &HatOptions,
-        start: Start,
-        flash: &mut F,
-    ) -> Result<Self, Refusal> {
-        options.check()?;
-        let store = PageStore::format(space, &options.page(), start, flash)?;
-        Ok(Self::of(options, store))
-    }
-
-    fn recover<F: Flash>(
-        space: &Space,
-        options: &HatOptions,
-        _means: Means,
-        flash: &mut F,
-    ) -> Result<Self, NoRecovery<F::Error>> {
-        options.check()?;
-        let store = PageStore::recover(space, &options.page(), flash)?;
-        let mut hat = Self::of(options, store);
-        hat.renew_smt(flash);
-        sound(hat, flash)
+    fn ram_bytes(geometry: &Geometry, options: &HatOptions) -> u64 {
+        PageStore::ram_bytes(geometry)
+            + MapCache::ram_bytes(geometry.logical_pages, options.entries())
     }
 
     /// After a clean shutdown the table in PCM is complete: its entries give the valid pages too, and no flash is
@@ -322,40 +302,6 @@ impl Ftl for Hat {
             ..RecoveryCost::scan("table in PCM", 0)
         };
         vec![scan, table]
-    }
-
-    #[inline]
-    fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        let mut request = self.qmt.cache.begin();
-        run.iter()
-            .try_for_each(|(lpn, slot)| self.write_page(flash, slot, lpn, &mut request))
-    }
-
-    #[inline]
-    fn read<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        let request = self.qmt.cache.begin();
-        run.iter()
-            .try_for_each(|(lpn, slot)| self.read_page(flash, slot, lpn, &request))
-    }
-
-    fn trim<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        run.iter().for_each(|(lpn, _)| self.trim_page(flash, lpn));
-        Ok(())
-    }
-
-    fn shutdown<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
-        for slot in 0..self.qmt.cache.len() {
-            if self.qmt.cache.is_dirty(slot) {
-                self.qmt.pcm_write(flash, F::Token::default());
-                self.qmt.cache.set_clean(slot);
-            }
-        }
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, lpn: Lpn) {
-        self.store.prefetch(lpn);
     }
 
     fn counters(&self) -> SchemeCounters {
@@ -377,6 +323,95 @@ impl Ftl for Hat {
         seen.sum("qmt_entries", self.qmt.cache.len().into());
         seen.sum("qmt_dirty", self.qmt.cache.dirty_entries().into());
         seen.sum("erased_blocks", self.store.erased_blocks().into());
+    }
+}
+
+impl Ftl for Hat {
+    type Page = Lpn;
+
+    fn format<F: Preload>(
+        space: &Space,
+        options: &HatOptions,
+        start: Start,
+        flash: &mut F,
+    ) -> Result<Self, MountError<F::Error>> {
+        options.check()?;
+        let store = PageStore::format(space, &options.page(), start, flash)?;
+        Ok(Self::of(options, store))
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &HatOptions,
+        _means: RecoveryMode,
+        flash: &mut F,
+    ) -> Result<Self, MountError<F::Error>> {
+        options.check()?;
+        let store = PageStore::recover(space, &options.page(), flash)?;
+        let mut hat = Self::of(options, store);
+        hat.renew_smt(flash);
+        audited(hat, flash)
+    }
+
+    fn write_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        page: Lpn,
+        slot: Slot,
+    ) -> Result<(), F::Error> {
+        self.write(flash, &Run::page_at(page, slot))
+    }
+
+    fn read_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        page: Lpn,
+        slot: Slot,
+    ) -> Result<(), F::Error> {
+        self.read(flash, &Run::page_at(page, slot))
+    }
+
+    fn trim_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        page: Lpn,
+        slot: Slot,
+    ) -> Result<(), F::Error> {
+        self.trim(flash, &Run::page_at(page, slot))
+    }
+
+    #[inline]
+    fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        let mut request = self.qmt.cache.begin();
+        run.iter()
+            .try_for_each(|(lpn, slot)| self.write_in(flash, slot, lpn, &mut request))
+    }
+
+    #[inline]
+    fn read<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        let request = self.qmt.cache.begin();
+        run.iter()
+            .try_for_each(|(lpn, slot)| self.read_in(flash, slot, lpn, &request))
+    }
+
+    fn trim<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        run.iter().for_each(|(lpn, _)| self.trim_in(flash, lpn));
+        Ok(())
+    }
+
+    fn shutdown<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
+        for slot in 0..self.qmt.cache.len() {
+            if self.qmt.cache.is_dirty(slot) {
+                self.qmt.pcm_write(flash, F::Token::default());
+                self.qmt.cache.set_clean(slot);
+            }
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, lpn: Lpn) {
+        self.store.prefetch(lpn);
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {

@@ -32,9 +32,11 @@
 use crate::parts::association::Associations;
 use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log, recovery_costs};
 use crate::parts::tournament::Tournament;
-use floatgate_core::address::Lpn;
-use floatgate_core::flash::{Flash, Role, Slot};
-use floatgate_core::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start, sound};
+use floatgate_core::Refusal;
+use floatgate_core::address::DieLpn;
+use floatgate_core::described::{Described, RecoveryCost};
+use floatgate_core::flash::{Flash, Preload, Role, Slot};
+use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::options;
 use floatgate_core::report::{Combine, Observation, SchemeCounters, Table, bits_for};
@@ -154,7 +156,7 @@ impl Kast {
         &mut self,
         flash: &mut F,
         logs: &[FoundLog],
-    ) -> Result<(), NoRecovery<F::Error>> {
+    ) -> Result<(), MountError<F::Error>> {
         let pages = self.h.pages_per_block();
         for log in logs.iter().map(|found| found.log) {
             self.number(log);
@@ -163,7 +165,7 @@ impl Kast {
         let mut sequential = Vec::with_capacity(self.sw_log_blocks as usize);
         for log in logs.iter().rev().map(|found| found.log) {
             let may_switch = self.h.aligned_to(log).is_some()
-                && flash.programmed(self.h.log_block(log)) == pages
+                && flash.ledger().programmed_pages(self.h.log_block(log)) == pages
                 && sequential.len() < self.sw_log_blocks as usize;
             if may_switch && self.h.adopt(log).is_some() {
                 sequential.push(log);
@@ -178,45 +180,6 @@ impl Kast {
             self.h.lists.push_back(RW, log.0);
             if self.h.watch.degree(log) > self.k {
                 self.h.give_up(flash, log)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn write_page<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        slot: Slot,
-        lpn: Lpn,
-    ) -> Result<(), F::Error> {
-        let (l, o) = self.h.split(lpn);
-        while !self.h.write_to_data(flash, slot, lpn)? {
-            if let Some(sw) = self.h.owned(l) {
-                let next = self.h.written(flash, sw);
-                if next == self.h.pages_per_block() {
-                    self.merge(flash, sw)?;
-                    continue;
-                }
-                if next == o {
-                    self.h.append(flash, slot, sw, lpn, Role::Log)?;
-                    self.h.lists.move_to_back(SW, sw.0);
-                    return Ok(());
-                }
-                self.turn_random(sw, l);
-            }
-            if let Some(log) = self.random_log_of(flash, l) {
-                return self.h.append(flash, slot, log, lpn, Role::Log);
-            }
-            if o == 0 {
-                if self.make_room_for_run(flash)? {
-                    continue;
-                }
-                let sw = self.take_log(flash, SW, Some(l))?;
-                return self.h.append(flash, slot, sw, lpn, Role::Log);
-            }
-            if let Some(log) = self.random_log(flash)? {
-                self.last_random[l as usize] = log;
-                return self.h.append(flash, slot, log, lpn, Role::Log);
             }
         }
         Ok(())
@@ -460,20 +423,13 @@ fn bound(geometry: &Geometry, options: &KastOptions) -> u32 {
     options.k.min(geometry.pages_per_block)
 }
 
-impl Ftl for Kast {
+impl Described for Kast {
     const KEY: &'static str = "kast";
     const TITLE: &'static str = "KAST";
     const SUMMARY: &'static str = "shared log blocks, each for at most K data blocks";
     const SOURCE: &'static str = "Cho, Shin, Eom, DATE 2009";
+    const TEXT: &'static str = include_str!("kast.rs");
     type Options = KastOptions;
-
-    fn ram_bytes(geometry: &Geometry, options: &KastOptions) -> u64 {
-        let log_blocks = options.log_blocks.unwrap_or(0);
-        Hybrid::<()>::ram_bytes(geometry, log_blocks)
-            + Associations::ram_bytes(log_blocks, bound(geometry, options))
-            + 4 * u64::from(geometry.logical_blocks())
-            + 68 * u64::from(log_blocks)
-    }
 
     fn tables(geometry: &Geometry, options: &KastOptions) -> Vec<Table> {
         let log_blocks = options.log_blocks.unwrap_or(0);
@@ -486,61 +442,17 @@ impl Ftl for Kast {
         tables
     }
 
-    fn format<F: Flash>(
-        space: &Space,
-        options: &KastOptions,
-        start: Start,
-        flash: &mut F,
-    ) -> Result<Self, Refusal> {
-        let (plan, sw_log_blocks) = Self::plan(space, options)?;
-        let mut h = Hybrid::format(space, &plan, start, Associations::default(), flash)?;
-        h.watch = Associations::new(plan.log_blocks, bound(&space.geometry, options));
-        Ok(Self::new(h, &plan, options, sw_log_blocks))
-    }
-
-    fn recover<F: Flash>(
-        space: &Space,
-        options: &KastOptions,
-        means: Means,
-        flash: &mut F,
-    ) -> Result<Self, NoRecovery<F::Error>> {
-        let (plan, sw_log_blocks) = Self::plan(space, options)?;
-        plan.check(space)?;
-        // Trimmed pages that came back can make more associations than `k`.
-        let pages = space.geometry.pages_per_block;
-        let found = Associations::new(plan.log_blocks, pages);
-        let (h, logs) = Hybrid::recover(space, &plan, means, found, flash)?;
-        let mut kast = Self::new(h, &plan, options, sw_log_blocks);
-        kast.take_found(flash, &logs)?;
-        kast.h.watch = kast.h.watch.bounded(bound(&space.geometry, options));
-        sound(kast, flash)
+    fn ram_bytes(geometry: &Geometry, options: &KastOptions) -> u64 {
+        let log_blocks = options.log_blocks.unwrap_or(0);
+        Hybrid::<()>::ram_bytes(geometry, log_blocks)
+            + Associations::ram_bytes(log_blocks, bound(geometry, options))
+            + 4 * u64::from(geometry.logical_blocks())
+            + 68 * u64::from(log_blocks)
     }
 
     fn recovery_costs(geometry: &Geometry, options: &KastOptions) -> Vec<RecoveryCost> {
         let plan = Self::plan(&Space::whole(geometry), options).map(|(plan, _)| plan);
         recovery_costs(geometry, plan)
-    }
-
-    #[inline]
-    fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        run.iter()
-            .try_for_each(|(lpn, slot)| self.write_page(flash, slot, lpn))
-    }
-
-    #[inline]
-    fn read<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        run.iter()
-            .try_for_each(|(lpn, slot)| self.h.read(flash, slot, lpn))
-    }
-
-    fn trim<F: Flash>(&mut self, _flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        run.iter().for_each(|(lpn, _)| self.h.trim(lpn));
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, lpn: Lpn) {
-        self.h.prefetch(lpn);
     }
 
     fn counters(&self) -> SchemeCounters {
@@ -569,6 +481,104 @@ impl Ftl for Kast {
         seen.mean("association_mean", mean);
         seen.max("association_max", f64::from(degrees().max().unwrap_or(0)));
         seen.sum("sw_to_rw", self.sw_to_rw as f64);
+    }
+}
+
+impl Ftl for Kast {
+    type Page = DieLpn;
+
+    fn format<F: Preload>(
+        space: &Space,
+        options: &KastOptions,
+        start: Start,
+        flash: &mut F,
+    ) -> Result<Self, MountError<F::Error>> {
+        let (plan, sw_log_blocks) = Self::plan(space, options)?;
+        let mut h = Hybrid::format(space, &plan, start, Associations::default(), flash)?;
+        h.watch = Associations::new(plan.log_blocks, bound(&space.geometry, options));
+        Ok(Self::new(h, &plan, options, sw_log_blocks))
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &KastOptions,
+        means: RecoveryMode,
+        flash: &mut F,
+    ) -> Result<Self, MountError<F::Error>> {
+        let (plan, sw_log_blocks) = Self::plan(space, options)?;
+        plan.check(space)?;
+        // Trimmed pages that came back can make more associations than `k`.
+        let pages = space.geometry.pages_per_block;
+        let found = Associations::new(plan.log_blocks, pages);
+        let (h, logs) = Hybrid::recover(space, &plan, means, found, flash)?;
+        let mut kast = Self::new(h, &plan, options, sw_log_blocks);
+        kast.take_found(flash, &logs)?;
+        kast.h.watch = kast.h.watch.bounded(bound(&space.geometry, options));
+        audited(kast, flash)
+    }
+
+    fn write_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        lpn: DieLpn,
+        slot: Slot,
+    ) -> Result<(), F::Error> {
+        let (l, o) = self.h.split(lpn);
+        while !self.h.write_to_data(flash, slot, lpn)? {
+            if let Some(sw) = self.h.owned(l) {
+                let next = self.h.written(flash, sw);
+                if next == self.h.pages_per_block() {
+                    self.merge(flash, sw)?;
+                    continue;
+                }
+                if next == o {
+                    self.h.append(flash, slot, sw, lpn, Role::Log)?;
+                    self.h.lists.move_to_back(SW, sw.0);
+                    return Ok(());
+                }
+                self.turn_random(sw, l);
+            }
+            if let Some(log) = self.random_log_of(flash, l) {
+                return self.h.append(flash, slot, log, lpn, Role::Log);
+            }
+            if o == 0 {
+                if self.make_room_for_run(flash)? {
+                    continue;
+                }
+                let sw = self.take_log(flash, SW, Some(l))?;
+                return self.h.append(flash, slot, sw, lpn, Role::Log);
+            }
+            if let Some(log) = self.random_log(flash)? {
+                self.last_random[l as usize] = log;
+                return self.h.append(flash, slot, log, lpn, Role::Log);
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn read_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        page: DieLpn,
+        slot: Slot,
+    ) -> Result<(), F::Error> {
+        self.h.read(flash, slot, page)
+    }
+
+    fn trim_page<F: Flash>(
+        &mut self,
+        _flash: &mut F,
+        page: DieLpn,
+        _slot: Slot,
+    ) -> Result<(), F::Error> {
+        self.h.trim(page);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, lpn: DieLpn) {
+        self.h.prefetch(lpn);
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {

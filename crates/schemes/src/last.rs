@@ -36,9 +36,11 @@ mod tests;
 
 use crate::parts::heat::Heat;
 use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log, recovery_costs};
-use floatgate_core::address::Lpn;
-use floatgate_core::flash::{Flash, Role, Slot};
-use floatgate_core::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start, sound};
+use floatgate_core::Refusal;
+use floatgate_core::address::DieLpn;
+use floatgate_core::described::{Described, RecoveryCost};
+use floatgate_core::flash::{Flash, Preload, Role, Slot};
+use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::options;
 use floatgate_core::report::{Observation, SchemeCounters, Table, bits_for};
@@ -200,7 +202,7 @@ impl Last {
         &mut self,
         flash: &mut F,
         mut found: Vec<FoundLog>,
-    ) -> Result<(), NoRecovery<F::Error>> {
+    ) -> Result<(), MountError<F::Error>> {
         for FoundLog { log, role, .. } in &found {
             if let Some(heat) = Heat::of_role(*role) {
                 let valid = self.h.valid_pages(*log).map(|(_, _, l)| l);
@@ -229,7 +231,7 @@ impl Last {
         &mut self,
         flash: &mut F,
         slot: Slot,
-        lpn: Lpn,
+        lpn: DieLpn,
     ) -> Result<bool, F::Error> {
         let (l, o) = self.h.split(lpn);
         let log = match self.h.owned(l) {
@@ -277,7 +279,7 @@ impl Last {
         &mut self,
         flash: &mut F,
         slot: Slot,
-        lpn: Lpn,
+        lpn: DieLpn,
     ) -> Result<(), F::Error> {
         loop {
             let heat = self.heat_of(lpn);
@@ -304,7 +306,7 @@ impl Last {
 
     /// Where a page belongs, by the distance to its last write.
     #[inline]
-    fn heat_of(&self, lpn: Lpn) -> Heat {
+    fn heat_of(&self, lpn: DieLpn) -> Heat {
         let Some(log) = self.h.newest_log(lpn) else {
             return Heat::Cold;
         };
@@ -385,17 +387,13 @@ impl Last {
     }
 }
 
-impl Ftl for Last {
+impl Described for Last {
     const KEY: &'static str = "last";
     const TITLE: &'static str = "LAST";
     const SUMMARY: &'static str = "sequential log blocks, and random ones parted into hot and cold";
     const SOURCE: &'static str = "Lee et al., SPEED 2008";
+    const TEXT: &'static str = include_str!("last.rs");
     type Options = LastOptions;
-
-    fn ram_bytes(geometry: &Geometry, options: &LastOptions) -> u64 {
-        let log_blocks = options.log_blocks.unwrap_or(0);
-        Hybrid::<()>::ram_bytes(geometry, log_blocks) + Partitions::ram_bytes(geometry, log_blocks)
-    }
 
     fn tables(geometry: &Geometry, options: &LastOptions) -> Vec<Table> {
         let log_blocks = options.log_blocks.unwrap_or(0);
@@ -414,63 +412,14 @@ impl Ftl for Last {
         ]
     }
 
-    fn format<F: Flash>(
-        space: &Space,
-        options: &LastOptions,
-        start: Start,
-        flash: &mut F,
-    ) -> Result<Self, Refusal> {
-        let (plan, sizes) = Self::plan(space, options)?;
-        let mut h = Hybrid::format(space, &plan, start, Partitions::default(), flash)?;
-        // Only now is it certain that the sizes are those of a device that exists.
-        h.watch = partitions(space, &plan);
-        Ok(Self::new(h, options, sizes))
-    }
-
-    fn recover<F: Flash>(
-        space: &Space,
-        options: &LastOptions,
-        means: Means,
-        flash: &mut F,
-    ) -> Result<Self, NoRecovery<F::Error>> {
-        let (plan, sizes) = Self::plan(space, options)?;
-        plan.check(space)?;
-        let (h, found) = Hybrid::recover(space, &plan, means, partitions(space, &plan), flash)?;
-        let mut last = Self::new(h, options, sizes);
-        last.take_found(flash, found)?;
-        sound(last, flash)
+    fn ram_bytes(geometry: &Geometry, options: &LastOptions) -> u64 {
+        let log_blocks = options.log_blocks.unwrap_or(0);
+        Hybrid::<()>::ram_bytes(geometry, log_blocks) + Partitions::ram_bytes(geometry, log_blocks)
     }
 
     fn recovery_costs(geometry: &Geometry, options: &LastOptions) -> Vec<RecoveryCost> {
         let plan = Self::plan(&Space::whole(geometry), options);
         recovery_costs(geometry, plan.map(|(plan, _)| plan))
-    }
-
-    #[inline]
-    fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        let sequential = run.request_pages > self.sequential_threshold;
-        for (lpn, slot) in run.iter() {
-            if !(sequential && self.write_sequential(flash, slot, lpn)?) {
-                self.write_random(flash, slot, lpn)?;
-            }
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn read<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        run.iter()
-            .try_for_each(|(lpn, slot)| self.h.read(flash, slot, lpn))
-    }
-
-    fn trim<F: Flash>(&mut self, _flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        run.iter().for_each(|(lpn, _)| self.h.trim(lpn));
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, lpn: Lpn) {
-        self.h.prefetch(lpn);
     }
 
     fn counters(&self) -> SchemeCounters {
@@ -502,6 +451,82 @@ impl Ftl for Last {
     fn observe(&self, seen: &mut Observation) {
         self.observe_state(seen);
         self.h.merges.observe(seen);
+    }
+}
+
+impl Ftl for Last {
+    type Page = DieLpn;
+
+    fn format<F: Preload>(
+        space: &Space,
+        options: &LastOptions,
+        start: Start,
+        flash: &mut F,
+    ) -> Result<Self, MountError<F::Error>> {
+        let (plan, sizes) = Self::plan(space, options)?;
+        let mut h = Hybrid::format(space, &plan, start, Partitions::default(), flash)?;
+        // Only now is it certain that the sizes are those of a device that exists.
+        h.watch = partitions(space, &plan);
+        Ok(Self::new(h, options, sizes))
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &LastOptions,
+        means: RecoveryMode,
+        flash: &mut F,
+    ) -> Result<Self, MountError<F::Error>> {
+        let (plan, sizes) = Self::plan(space, options)?;
+        plan.check(space)?;
+        let (h, found) = Hybrid::recover(space, &plan, means, partitions(space, &plan), flash)?;
+        let mut last = Self::new(h, options, sizes);
+        last.take_found(flash, found)?;
+        audited(last, flash)
+    }
+
+    fn write_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        page: DieLpn,
+        slot: Slot,
+    ) -> Result<(), F::Error> {
+        self.write(flash, &Run::page_at(page, slot))
+    }
+
+    #[inline]
+    fn write<F: Flash>(&mut self, flash: &mut F, run: &Run<DieLpn>) -> Result<(), F::Error> {
+        let sequential = run.request_pages > self.sequential_threshold;
+        for (lpn, slot) in run.iter() {
+            if !(sequential && self.write_sequential(flash, slot, lpn)?) {
+                self.write_random(flash, slot, lpn)?;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn read_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        page: DieLpn,
+        slot: Slot,
+    ) -> Result<(), F::Error> {
+        self.h.read(flash, slot, page)
+    }
+
+    fn trim_page<F: Flash>(
+        &mut self,
+        _flash: &mut F,
+        page: DieLpn,
+        _slot: Slot,
+    ) -> Result<(), F::Error> {
+        self.h.trim(page);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, lpn: DieLpn) {
+        self.h.prefetch(lpn);
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {

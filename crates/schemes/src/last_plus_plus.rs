@@ -55,9 +55,11 @@ use crate::parts::hybrid::{Hybrid, HybridPlan, Log, LogPage, Watch};
 use crate::parts::lists::Lists;
 use config::Plan;
 use counts::{Counts, ratio};
-use floatgate_core::address::{Lpn, Pbn};
-use floatgate_core::flash::{Flash, Oob, Role, Slot};
-use floatgate_core::ftl::{Ftl, Means, NoRecovery, RecoveryCost, Refusal, Run, Start, sound};
+use floatgate_core::Refusal;
+use floatgate_core::address::{DieLpn, Lpn, Pbn};
+use floatgate_core::described::{Described, RecoveryCost};
+use floatgate_core::flash::{Flash, Oob, Preload, Role, Slot};
+use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, Tick, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::report::{Combine, Observation, SchemeCounters, Table};
 use random::RandomLogs;
@@ -77,7 +79,7 @@ impl Watch for Logs {
     const MERGES_ALONE_WRITE_DATA: bool = true;
 
     #[inline]
-    fn moved(&mut self, lpn: Lpn, l: u32, from: Option<LogPage>, to: Option<LogPage>) {
+    fn moved(&mut self, lpn: DieLpn, l: u32, from: Option<LogPage>, to: Option<LogPage>) {
         self.random.moved(lpn, l, from, to);
     }
 
@@ -91,7 +93,7 @@ impl Watch for Logs {
 #[derive(Clone, Copy)]
 struct Page {
     device: Lpn,
-    local: Lpn,
+    local: DieLpn,
     die: u32,
     segment: u32,
     logical: u32,
@@ -153,7 +155,7 @@ impl LastPlusPlus {
         let dies = h.space().dies;
         let mut die_order = Lists::new(dies as usize, 1);
         (0..dies).for_each(|die| die_order.push_back(DIES, die));
-        let sequences = if F::BEARS_DATA && options.summary_pages {
+        let sequences = if options.summary_pages {
             vec![0; (2 * dies * h.pages_per_block()) as usize]
         } else {
             Vec::new()
@@ -178,10 +180,10 @@ impl LastPlusPlus {
     fn locate(&self, lpn: Lpn) -> Page {
         let geometry = &self.h.space().geometry;
         let (page, die) = geometry.home(lpn);
-        let (segment, offset) = geometry.by_pages().div_rem(page);
+        let (segment, offset) = geometry.by_pages().div_rem(page.0);
         Page {
             device: lpn,
-            local: Lpn(die * geometry.logical_pages_per_die() + page),
+            local: DieLpn(die * geometry.logical_pages_per_die() + page.0),
             die,
             segment,
             logical: self.logical(segment, die),
@@ -274,9 +276,9 @@ impl LastPlusPlus {
         let die = self.die_order.first(DIES).expect("at least one die");
         let (log, partition) = self.random_log(flash, die, page.local)?;
         let position = self.h.written(flash, log);
-        if F::BEARS_DATA && self.options.summary_pages {
+        if self.options.summary_pages {
             let first = self.sequences_of(die, partition);
-            self.sequences[first + position as usize] = flash.next_sequence();
+            self.sequences[first + position as usize] = flash.ledger().next_sequence();
         }
         self.h
             .write_at(flash, slot, log, position, page.local, partition.role())?;
@@ -294,7 +296,7 @@ impl LastPlusPlus {
         &mut self,
         flash: &mut F,
         die: u32,
-        local: Lpn,
+        local: DieLpn,
     ) -> Result<(Log, Heat), F::Error> {
         loop {
             let partition = self.partition_of(local);
@@ -311,7 +313,7 @@ impl LastPlusPlus {
     }
 
     #[inline(always)]
-    fn partition_of(&self, local: Lpn) -> Heat {
+    fn partition_of(&self, local: DieLpn) -> Heat {
         if self.options.partitions == 1 {
             return Heat::Cold;
         }
@@ -342,7 +344,10 @@ impl LastPlusPlus {
         }
         let positions = self.plan.host_pages_per_block;
         let first = self.sequences_of(die, partition);
-        let to = flash.geometry().ppn(self.h.log_block(log), positions);
+        let to = flash
+            .ledger()
+            .geometry()
+            .ppn(self.h.log_block(log), positions);
         let (h, sequences) = (&self.h, &self.sequences);
         let oob = Oob {
             lpn: Lpn(positions),
@@ -362,108 +367,25 @@ impl LastPlusPlus {
     }
 }
 
-impl Ftl for LastPlusPlus {
+impl Described for LastPlusPlus {
     const KEY: &'static str = "last++";
     const TITLE: &'static str = "LAST++";
     const SUMMARY: &'static str =
         "striped sequential log blocks, hot and cold random ones, on all dies at once";
     const SOURCE: &'static str = "ACM TOS 2016";
-    const USES_IDLE_TIME: bool = true;
+    const TEXT: &'static str = include_str!("last_plus_plus.rs");
     type Options = LastPlusPlusOptions;
-
-    fn ram_bytes(geometry: &Geometry, options: &LastPlusPlusOptions) -> u64 {
-        config::ram_bytes(geometry, options)
-    }
 
     fn tables(geometry: &Geometry, options: &LastPlusPlusOptions) -> Vec<Table> {
         config::tables(geometry, options)
     }
 
-    fn format<F: Flash>(
-        space: &Space,
-        options: &LastPlusPlusOptions,
-        start: Start,
-        flash: &mut F,
-    ) -> Result<Self, Refusal> {
-        let (plan, hybrid) = Self::plan(space, options)?;
-        let logs = Logs::new(space, options, &plan);
-        let h = Hybrid::format(space, &hybrid, start, logs, flash)?;
-        Ok(Self::new::<F>(h, options, plan))
-    }
-
-    fn recover<F: Flash>(
-        space: &Space,
-        options: &LastPlusPlusOptions,
-        means: Means,
-        flash: &mut F,
-    ) -> Result<Self, NoRecovery<F::Error>> {
-        let ftl = Self::bring_back(space, options, means, flash)?;
-        sound(ftl, flash)
+    fn ram_bytes(geometry: &Geometry, options: &LastPlusPlusOptions) -> u64 {
+        config::ram_bytes(geometry, options)
     }
 
     fn recovery_costs(geometry: &Geometry, options: &LastPlusPlusOptions) -> Vec<RecoveryCost> {
         costs::recovery_costs(geometry, options)
-    }
-
-    fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        if !self.snapshot.is_empty() {
-            self.drop_snapshot(flash)?;
-        }
-        let sequential = self.options.is_sequential(run.request_pages);
-        run.iter().try_for_each(|(lpn, slot)| {
-            let page = self.locate(lpn);
-            if sequential && self.write_sequential(flash, slot, &page)? {
-                return Ok(());
-            }
-            self.write_random(flash, slot, &page)
-        })
-    }
-
-    fn read<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        run.iter().try_for_each(|(lpn, slot)| {
-            let page = self.locate(lpn);
-            if !self.look_up_page(&page) {
-                self.look_up_segment(page.segment);
-            }
-            self.h.read(flash, slot, page.local)
-        })
-    }
-
-    fn trim<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        if !self.snapshot.is_empty() {
-            self.drop_snapshot(flash)?;
-        }
-        for (lpn, _) in run.iter() {
-            let page = self.locate(lpn);
-            self.h.trim(page.local);
-        }
-        Ok(())
-    }
-
-    fn idle<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        start_ns: u64,
-        end_ns: u64,
-    ) -> Result<(), F::Error> {
-        if self.options.background == Background::Off {
-            return Ok(());
-        }
-        let now = start_ns.saturating_add(self.options.idle_timeout_ns);
-        self.background_merges(flash, now, end_ns)
-    }
-
-    fn shutdown<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
-        if !self.snapshot.is_empty() {
-            return Ok(());
-        }
-        let pages = self.plan.layout.pages(flash.page_bytes());
-        self.write_snapshot(flash, pages)
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, lpn: Lpn) {
-        self.h.prefetch(self.locate(lpn).local);
     }
 
     fn counters(&self) -> SchemeCounters {
@@ -509,6 +431,107 @@ impl Ftl for LastPlusPlus {
         for (name, value) in self.momentary() {
             seen.sum(name, value);
         }
+    }
+}
+
+impl Ftl for LastPlusPlus {
+    type Page = Lpn;
+    const USES_IDLE_TIME: bool = true;
+
+    fn format<F: Preload>(
+        space: &Space,
+        options: &LastPlusPlusOptions,
+        start: Start,
+        flash: &mut F,
+    ) -> Result<Self, MountError<F::Error>> {
+        let (plan, hybrid) = Self::plan(space, options)?;
+        let logs = Logs::new(space, options, &plan);
+        let h = Hybrid::format(space, &hybrid, start, logs, flash)?;
+        Ok(Self::new::<F>(h, options, plan))
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &LastPlusPlusOptions,
+        means: RecoveryMode,
+        flash: &mut F,
+    ) -> Result<Self, MountError<F::Error>> {
+        let ftl = Self::bring_back(space, options, means, flash)?;
+        audited(ftl, flash)
+    }
+
+    fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
+        if !self.snapshot.is_empty() {
+            self.drop_snapshot(flash)?;
+        }
+        let sequential = self.options.is_sequential(run.request_pages);
+        run.iter().try_for_each(|(lpn, slot)| {
+            let page = self.locate(lpn);
+            if sequential && self.write_sequential(flash, slot, &page)? {
+                return Ok(());
+            }
+            self.write_random(flash, slot, &page)
+        })
+    }
+
+    fn write_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        page: Lpn,
+        slot: Slot,
+    ) -> Result<(), F::Error> {
+        self.write(flash, &Run::page_at(page, slot))
+    }
+
+    fn read_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        page: Lpn,
+        slot: Slot,
+    ) -> Result<(), F::Error> {
+        let page = self.locate(page);
+        if !self.look_up_page(&page) {
+            self.look_up_segment(page.segment);
+        }
+        self.h.read(flash, slot, page.local)
+    }
+
+    fn trim_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        page: Lpn,
+        _slot: Slot,
+    ) -> Result<(), F::Error> {
+        if !self.snapshot.is_empty() {
+            self.drop_snapshot(flash)?;
+        }
+        let page = self.locate(page);
+        self.h.trim(page.local);
+        Ok(())
+    }
+
+    fn tick<F: Flash>(&mut self, flash: &mut F, tick: &Tick) -> Result<(), F::Error> {
+        let Some(idle_ns) = &tick.idle_ns else {
+            return Ok(());
+        };
+        if self.options.background == Background::Off {
+            return Ok(());
+        }
+        let from = idle_ns.start.saturating_add(self.options.idle_timeout_ns);
+        self.background_merges(flash, from, idle_ns.end)
+    }
+
+    fn shutdown<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
+        if !self.snapshot.is_empty() {
+            return Ok(());
+        }
+        let pages = self.plan.layout.pages(flash.ledger().page_bytes());
+        self.write_snapshot(flash, pages)
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, lpn: Lpn) {
+        self.h.prefetch(self.locate(lpn).local);
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {

@@ -22,9 +22,11 @@
 //! programs, not time.
 
 use crate::parts::page_store::{PageOptions, PageStore};
+use floatgate_core::Refusal;
 use floatgate_core::address::Lpn;
-use floatgate_core::flash::Flash;
-use floatgate_core::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start, sound};
+use floatgate_core::described::Described;
+use floatgate_core::flash::{Flash, Preload, Slot};
+use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::report::{Combine, Observation, SchemeCounters, Table, bits_for};
 
@@ -36,83 +38,21 @@ pub struct Page {
     host_pages: u64,
 }
 
-impl Ftl for Page {
+impl Described for Page {
     const KEY: &'static str = "page";
     const TITLE: &'static str = "Page mapping";
     const SUMMARY: &'static str = "the whole page table in memory: the yardstick";
     const SOURCE: &'static str = "HAT (MSST 2010) II.B.1; LAST++ (TOS 2016) 2.1";
+    const TEXT: &'static str = include_str!("page.rs");
     type Options = PageOptions;
-
-    fn ram_bytes(geometry: &Geometry, _options: &PageOptions) -> u64 {
-        PageStore::ram_bytes(geometry)
-    }
 
     fn tables(geometry: &Geometry, _options: &PageOptions) -> Vec<Table> {
         let pages = u64::from(geometry.logical_pages);
         vec![Table::dram("page map", pages, bits_for(pages))]
     }
 
-    fn format<F: Flash>(
-        space: &Space,
-        options: &PageOptions,
-        start: Start,
-        flash: &mut F,
-    ) -> Result<Self, Refusal> {
-        Ok(Self {
-            store: PageStore::format(space, options, start, flash)?,
-            host_pages: 0,
-        })
-    }
-
-    fn recover<F: Flash>(
-        space: &Space,
-        options: &PageOptions,
-        _means: Means,
-        flash: &mut F,
-    ) -> Result<Self, NoRecovery<F::Error>> {
-        let store = PageStore::recover(space, options, flash)?;
-        let page = Self {
-            store,
-            host_pages: 0,
-        };
-        sound(page, flash)
-    }
-
-    #[inline(always)]
-    fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        self.host_pages += u64::from(run.pages);
-        for (lpn, slot) in run.iter() {
-            self.store
-                .write(flash, slot, lpn, F::Token::default(), &mut ())?;
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn read<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        self.host_pages += u64::from(run.pages);
-        for (lpn, slot) in run.iter() {
-            let at = self.store.place(lpn);
-            if at.is_none() {
-                flash.host_unwritten(slot, F::Token::default());
-            } else {
-                flash.host_read(slot, at, F::Token::default())?;
-            }
-        }
-        Ok(())
-    }
-
-    fn trim<F: Flash>(&mut self, _flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        self.host_pages += u64::from(run.pages);
-        run.iter().for_each(|(lpn, _)| {
-            self.store.trim(lpn);
-        });
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, lpn: Lpn) {
-        self.store.prefetch(lpn);
+    fn ram_bytes(geometry: &Geometry, _options: &PageOptions) -> u64 {
+        PageStore::ram_bytes(geometry)
     }
 
     fn counters(&self) -> SchemeCounters {
@@ -129,6 +69,82 @@ impl Ftl for Page {
 
     fn observe(&self, seen: &mut Observation) {
         seen.sum("erased_blocks", self.store.erased_blocks().into());
+    }
+}
+
+impl Ftl for Page {
+    type Page = Lpn;
+
+    fn format<F: Preload>(
+        space: &Space,
+        options: &PageOptions,
+        start: Start,
+        flash: &mut F,
+    ) -> Result<Self, MountError<F::Error>> {
+        Ok(Self {
+            store: PageStore::format(space, options, start, flash)?,
+            host_pages: 0,
+        })
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &PageOptions,
+        _means: RecoveryMode,
+        flash: &mut F,
+    ) -> Result<Self, MountError<F::Error>> {
+        let store = PageStore::recover(space, options, flash)?;
+        let page = Self {
+            store,
+            host_pages: 0,
+        };
+        audited(page, flash)
+    }
+
+    #[inline(always)]
+    fn write_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        page: Lpn,
+        slot: Slot,
+    ) -> Result<(), F::Error> {
+        self.host_pages += 1;
+        self.store
+            .write(flash, slot, page, F::Token::default(), &mut ())?;
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn read_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        page: Lpn,
+        slot: Slot,
+    ) -> Result<(), F::Error> {
+        self.host_pages += 1;
+        let at = self.store.place(page);
+        if at.is_none() {
+            flash.absent(slot, F::Token::default());
+        } else {
+            flash.read_host(slot, at, F::Token::default())?;
+        }
+        Ok(())
+    }
+
+    fn trim_page<F: Flash>(
+        &mut self,
+        _flash: &mut F,
+        page: Lpn,
+        _slot: Slot,
+    ) -> Result<(), F::Error> {
+        self.host_pages += 1;
+        self.store.trim(page);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, lpn: Lpn) {
+        self.store.prefetch(lpn);
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {

@@ -34,9 +34,11 @@ mod recovery;
 mod tests;
 
 use blocks::Superblocks;
-use floatgate_core::address::{Lpn, Pbn};
-use floatgate_core::flash::{Cause, Flash, Slot};
-use floatgate_core::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start, sound};
+use floatgate_core::Refusal;
+use floatgate_core::address::{DieLpn, Pbn};
+use floatgate_core::described::Described;
+use floatgate_core::flash::{Cause, Flash, Preload, Slot};
+use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::options;
 use floatgate_core::report::{Memory, Merges, Observation, SchemeCounters, Table};
@@ -86,26 +88,9 @@ impl Superblock {
         }
     }
 
-    #[inline]
-    fn write_page<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        slot: Slot,
-        lpn: Lpn,
-    ) -> Result<(), F::Error> {
-        let translated = self.translate(flash, lpn)?;
-        self.make_room(flash, self.b.superblock_of(lpn))?;
-        if self.b.write(flash, slot, lpn, translated)? {
-            self.log_pages += 1;
-        } else {
-            self.data_pages += 1;
-        }
-        Ok(())
-    }
-
     /// The OOB reads of one translation: PMD, PTEs, and again where more are asked for.
     #[inline]
-    fn translate<F: Flash>(&self, flash: &mut F, lpn: Lpn) -> Result<F::Token, F::Error> {
+    fn translate<F: Flash>(&self, flash: &mut F, lpn: DieLpn) -> Result<F::Token, F::Error> {
         let space = self.b.space();
         let (l, o) = space.geometry.by_pages().div_rem(lpn.0);
         let (pmd, pte) = self.b.tables.places(l, o);
@@ -124,18 +109,6 @@ impl Superblock {
             (_, done) = flash.read_oob(from, Cause::Map, done)?;
         }
         Ok(done)
-    }
-
-    #[inline]
-    fn read_page<F: Flash>(&mut self, flash: &mut F, slot: Slot, lpn: Lpn) -> Result<(), F::Error> {
-        let at = self.b.newest(lpn);
-        if at.is_none() {
-            flash.host_unwritten(slot, F::Token::default());
-            return Ok(());
-        }
-        let translated = self.translate(flash, lpn)?;
-        flash.host_read(slot, at, translated)?;
-        Ok(())
     }
 
     /// Sees to it that a superblock has an open block.
@@ -191,19 +164,22 @@ impl Superblock {
         let victim = self.b.emptiest(s, |b, _| b != open);
         let victim = victim.expect("more blocks than the open one");
         let mut left = self.b.block(victim).valid;
-        if left > self.b.pages_per_block() - flash.written(open) {
+        if left > self.b.pages_per_block() - flash.ledger().write_pointer(open) {
             return Ok(false);
         }
         self.b.merges.partial += 1;
         self.b.merges.copies_partial += u64::from(left);
         self.b.merges.erases_partial += 1;
-        let by_pages = flash.geometry().by_pages();
-        let mut pages = self.b.pages(s).map(Lpn);
+        let by_pages = flash.ledger().geometry().by_pages();
+        let mut pages = self.b.pages(s).map(DieLpn);
         while left > 0 {
             let lpn = pages.next().expect("a page for each that is valid");
             let from = self.b.newest(lpn);
             if from.is_some() && Pbn(by_pages.div(from.0)) == victim {
-                let to = flash.geometry().ppn(open, flash.written(open));
+                let to = flash
+                    .ledger()
+                    .geometry()
+                    .ppn(open, flash.ledger().write_pointer(open));
                 left -= 1;
                 let is_last = left == 0;
                 self.b.copy(flash, s, lpn, to, |from| {
@@ -247,7 +223,7 @@ impl Superblock {
         let by_pages = self.b.space().geometry.by_pages();
         let mut associated = 0;
         for l in self.b.logical(s) {
-            let lpns = (l * pages..(l + 1) * pages).map(Lpn);
+            let lpns = (l * pages..(l + 1) * pages).map(DieLpn);
             let in_victim = |lpn| {
                 let at = self.b.newest(lpn);
                 at.is_some() && Pbn(by_pages.div(at.0)) == victim
@@ -276,7 +252,7 @@ impl Superblock {
         }
         let mut copied = 0;
         for log in [false, true] {
-            for lpn in self.b.pages(s).map(Lpn) {
+            for lpn in self.b.pages(s).map(DieLpn) {
                 let from = self.b.newest(lpn);
                 if from.is_none() {
                     continue;
@@ -284,7 +260,7 @@ impl Superblock {
                 let block = self.b.block_at(from);
                 if block.in_set && block.log == log {
                     let to = self.fresh[(copied / pages) as usize];
-                    let to = flash.geometry().ppn(to, copied % pages);
+                    let to = flash.ledger().geometry().ppn(to, copied % pages);
                     copied += 1;
                     let is_last = copied == valid;
                     self.b
@@ -315,17 +291,14 @@ impl Superblock {
     }
 }
 
-impl Ftl for Superblock {
+impl Described for Superblock {
     const KEY: &'static str = "superblock";
     const TITLE: &'static str = "Superblock FTL";
     const SUMMARY: &'static str =
         "adjacent logical blocks page-mapped in blocks of their own, the map in OOBs";
     const SOURCE: &'static str = "Kang et al., EMSOFT 2006";
+    const TEXT: &'static str = include_str!("superblock.rs");
     type Options = SuperblockOptions;
-
-    fn ram_bytes(geometry: &Geometry, options: &SuperblockOptions) -> u64 {
-        Superblocks::ram_bytes(geometry, options.superblock_blocks)
-    }
 
     fn tables(geometry: &Geometry, _options: &SuperblockOptions) -> Vec<Table> {
         let in_oobs = Table {
@@ -341,50 +314,8 @@ impl Ftl for Superblock {
         ]
     }
 
-    fn format<F: Flash>(
-        space: &Space,
-        options: &SuperblockOptions,
-        start: Start,
-        flash: &mut F,
-    ) -> Result<Self, Refusal> {
-        let log_blocks = check(space, options)?;
-        let blocks = Superblocks::format(space, options.superblock_blocks, start, flash);
-        Ok(Self::with_blocks(blocks, options, log_blocks))
-    }
-
-    fn recover<F: Flash>(
-        space: &Space,
-        options: &SuperblockOptions,
-        _means: Means,
-        flash: &mut F,
-    ) -> Result<Self, NoRecovery<F::Error>> {
-        let log_blocks = check(space, options)?;
-        let blocks = Superblocks::blank(space, options.superblock_blocks);
-        let mut superblock = Self::with_blocks(blocks, options, log_blocks);
-        superblock.scan(flash).map_err(NoRecovery::Flash)?;
-        sound(superblock, flash)
-    }
-
-    #[inline]
-    fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        run.iter()
-            .try_for_each(|(lpn, slot)| self.write_page(flash, slot, lpn))
-    }
-
-    #[inline]
-    fn read<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        run.iter()
-            .try_for_each(|(lpn, slot)| self.read_page(flash, slot, lpn))
-    }
-
-    fn trim<F: Flash>(&mut self, _flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        run.iter().for_each(|(lpn, _)| self.b.trim(lpn));
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, lpn: Lpn) {
-        self.b.prefetch(lpn);
+    fn ram_bytes(geometry: &Geometry, options: &SuperblockOptions) -> u64 {
+        Superblocks::ram_bytes(geometry, options.superblock_blocks)
     }
 
     fn counters(&self) -> SchemeCounters {
@@ -408,6 +339,84 @@ impl Ftl for Superblock {
     fn observe(&self, seen: &mut Observation) {
         self.observe_state(seen);
         self.b.merges.observe(seen);
+    }
+}
+
+impl Ftl for Superblock {
+    type Page = DieLpn;
+
+    fn format<F: Preload>(
+        space: &Space,
+        options: &SuperblockOptions,
+        start: Start,
+        flash: &mut F,
+    ) -> Result<Self, MountError<F::Error>> {
+        let log_blocks = check(space, options)?;
+        let blocks = Superblocks::format(space, options.superblock_blocks, start, flash)
+            .map_err(MountError::Flash)?;
+        Ok(Self::with_blocks(blocks, options, log_blocks))
+    }
+
+    fn recover<F: Flash>(
+        space: &Space,
+        options: &SuperblockOptions,
+        _means: RecoveryMode,
+        flash: &mut F,
+    ) -> Result<Self, MountError<F::Error>> {
+        let log_blocks = check(space, options)?;
+        let blocks = Superblocks::blank(space, options.superblock_blocks);
+        let mut superblock = Self::with_blocks(blocks, options, log_blocks);
+        superblock.scan(flash).map_err(MountError::Flash)?;
+        audited(superblock, flash)
+    }
+
+    #[inline]
+    fn write_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        lpn: DieLpn,
+        slot: Slot,
+    ) -> Result<(), F::Error> {
+        let translated = self.translate(flash, lpn)?;
+        self.make_room(flash, self.b.superblock_of(lpn))?;
+        if self.b.write(flash, slot, lpn, translated)? {
+            self.log_pages += 1;
+        } else {
+            self.data_pages += 1;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn read_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        lpn: DieLpn,
+        slot: Slot,
+    ) -> Result<(), F::Error> {
+        let at = self.b.newest(lpn);
+        if at.is_none() {
+            flash.absent(slot, F::Token::default());
+            return Ok(());
+        }
+        let translated = self.translate(flash, lpn)?;
+        flash.read_host(slot, at, translated)?;
+        Ok(())
+    }
+
+    fn trim_page<F: Flash>(
+        &mut self,
+        _flash: &mut F,
+        page: DieLpn,
+        _slot: Slot,
+    ) -> Result<(), F::Error> {
+        self.b.trim(page);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, lpn: DieLpn) {
+        self.b.prefetch(lpn);
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {

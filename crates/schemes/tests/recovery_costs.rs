@@ -1,6 +1,7 @@
 //! What a recovery really reads, programs and erases, against what `recovery_costs` says it takes at most.
 
-use floatgate_core::ftl::{Means, RecoveryCost};
+use floatgate_core::described::RecoveryCost;
+use floatgate_core::ftl::RecoveryMode;
 use floatgate_core::life;
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::{Ftl, Geometry, Space};
@@ -31,10 +32,10 @@ fn costs(scheme: &str, case: &Case) -> Vec<RecoveryCost> {
 life! {
     /// Random writes, then the power goes between two requests: OOB reads, page reads, programs and erases of the
     /// recovery.
-    struct Recovered = fn recover(&Case, Means) -> [u64; 4];
+    struct Recovered = fn recover(&Case, RecoveryMode) -> [u64; 4];
 }
 
-fn recover<S: Ftl>(case: &Case, means: Means) -> [u64; 4] {
+fn recover<S: Ftl>(case: &Case, means: RecoveryMode) -> [u64; 4] {
     let mut bench = Bench::<S>::new(case).unwrap();
     let mut rng = SplitMix64::new(case.seed);
     for _ in 0..case.requests {
@@ -59,7 +60,7 @@ fn recover<S: Ftl>(case: &Case, means: Means) -> [u64; 4] {
     ]
 }
 
-fn recovered(scheme: &str, case: &Case, means: Means) -> [u64; 4] {
+fn recovered(scheme: &str, case: &Case, means: RecoveryMode) -> [u64; 4] {
     let catalog = floatgate_schemes::catalog::<Recovered>();
     catalog.find(scheme).unwrap().life.0(case, means)
 }
@@ -86,7 +87,7 @@ fn without_map_blocks_every_oob_is_read() {
                 [RecoveryCost::scan("full scan", every_oob)],
                 "{scheme}"
             );
-            for means in [Means::FullScan, Means::Fastest] {
+            for means in [RecoveryMode::FullScan, RecoveryMode::Fastest] {
                 let done = recovered(scheme, &case, means);
                 assert_eq!(done, [every_oob, 0, 0, 0], "{scheme} {means:?}");
             }
@@ -110,18 +111,29 @@ fn map_blocks_bound_what_is_read() {
             assert_eq!(full.oob_reads, all(24 * 8), "{scheme}");
             assert_eq!(by_map.oob_reads, all(3 * 8 + 2 * slots * 8), "{scheme}");
             assert_eq!(by_map.page_reads, all(5), "{scheme}");
-            for (means, cost) in [(Means::FullScan, full), (Means::Fastest, by_map)] {
+            for (means, cost) in [
+                (RecoveryMode::FullScan, full),
+                (RecoveryMode::Fastest, by_map),
+            ] {
                 let [oobs, reads, programs, erases] = recovered(scheme, &case, means);
                 assert!(oobs <= cost.oob_reads, "{scheme}");
                 assert!(erases <= cost.erases || scheme == "faster", "{scheme}");
                 // FASTer empties its isolation area by merges, which write map pages of their own.
                 let merges = scheme == "faster" && programs > cost.programs;
                 assert!(programs == cost.programs || merges, "{scheme} {programs}");
-                let expected = if means == Means::Fastest { all(5) } else { 0 };
+                let expected = if means == RecoveryMode::Fastest {
+                    all(5)
+                } else {
+                    0
+                };
                 assert_eq!(reads, expected, "{scheme} {means:?}");
                 // The scan reads all but the erased pages of the map area.
                 let scanned = all((24 - 3) * 8);
-                assert_eq!(oobs >= scanned, means == Means::FullScan, "{scheme} {oobs}");
+                assert_eq!(
+                    oobs >= scanned,
+                    means == RecoveryMode::FullScan,
+                    "{scheme} {oobs}"
+                );
             }
         }
     }
@@ -139,7 +151,7 @@ fn page_block_and_gftl_scan() {
         }
         let costs = costs(scheme, &case);
         assert_eq!(costs, [RecoveryCost::scan("full scan", 24 * 8)]);
-        let [oobs, reads, programs, erases] = recovered(scheme, &case, Means::Fastest);
+        let [oobs, reads, programs, erases] = recovered(scheme, &case, RecoveryMode::Fastest);
         assert_eq!([reads, programs, erases], [0, 0, 0], "{scheme}");
         // Page mapping stops at the first erased page of a block.
         assert!(

@@ -211,7 +211,7 @@ impl<C: Clock> SimFlash<C> {
 
     /// Copies all programmed pages of a block to the same positions of another one, and erases the first.
     fn move_content(&mut self, swap: Swap) {
-        let pages = self.ledger.programmed(swap.block);
+        let pages = self.ledger.programmed_pages(swap.block);
         let counters = &mut self.ledger.counters;
         counters.reads.gc += u64::from(pages);
         counters.programs.gc += u64::from(pages);
@@ -254,7 +254,7 @@ impl<C: Clock> Flash for SimFlash<C> {
 
     #[inline(always)]
     fn written(&self, pbn: Pbn) -> u32 {
-        self.ledger.written(pbn)
+        self.ledger.write_pointer(pbn)
     }
 
     #[inline(always)]
@@ -263,7 +263,7 @@ impl<C: Clock> Flash for SimFlash<C> {
     }
 
     fn programmed(&self, pbn: Pbn) -> u32 {
-        self.ledger.programmed(pbn)
+        self.ledger.programmed_pages(pbn)
     }
 
     fn page_bytes(&self) -> u32 {

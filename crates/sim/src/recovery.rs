@@ -5,7 +5,7 @@
 //! by side: each does its share, rounded up, of every kind. Entries of phase-change memory are read one after the other, after
 //! the flash.
 
-use floatgate_core::ftl::RecoveryCost;
+use floatgate_core::described::RecoveryCost;
 
 use crate::clock::{FlashOp, Machine, OpKind};
 

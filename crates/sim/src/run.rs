@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use floatgate_core::catalog::Life;
-use floatgate_core::ftl::RecoveryCost;
+use floatgate_core::described::RecoveryCost;
 use floatgate_core::wear::WearLeveling;
 use floatgate_core::{Ftl, Refusal};
 use floatgate_trace::{Request, TraceError};

@@ -1,6 +1,6 @@
 //! One scheme on one simulated flash, driven by one host: requests go in, measurements come out.
 
-use floatgate_core::ftl::PartTimes;
+use floatgate_core::described::ChipTimes;
 use floatgate_core::options::Options;
 use floatgate_core::report::{HostCounters, Observation, Table};
 use floatgate_core::{Ftl, Geometry, Refusal, Run, Space};
@@ -29,12 +29,12 @@ pub fn options_of<S: Ftl>(config: &RunConfig) -> Result<S::Options, Refusal> {
         })?;
     }
     let part = &config.device.part;
-    let times = PartTimes {
+    let times = ChipTimes {
         t_r_ns: part.t_r_ns,
         t_prog_ns: part.t_prog_ns,
         t_bers_ns: part.t_bers_ns,
     };
-    S::fit_to_part(&mut options, times);
+    S::fit_to_chip(&mut options, times);
     Ok(options)
 }
 

@@ -1,7 +1,7 @@
 //! The closed form of a recovery's time against the simulated flash.
 
+use floatgate_core::described::RecoveryCost;
 use floatgate_core::flash::{Cause, Flash, Oob, Role};
-use floatgate_core::ftl::RecoveryCost;
 use floatgate_core::{Lpn, Pbn};
 use floatgate_sim::clock::{Clock, Closed, Events};
 use floatgate_sim::config::Device;

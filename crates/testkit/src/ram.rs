@@ -78,7 +78,7 @@ impl RamFlash {
     /// bits of `chaos`.
     pub fn tear_erase(&mut self, block: Pbn, chaos: u64) {
         let mut random = floatgate_core::rng::SplitMix64::new(chaos);
-        let fates: Vec<u64> = (0..self.ledger.written(block))
+        let fates: Vec<u64> = (0..self.ledger.write_pointer(block))
             .map(|_| random.below(3))
             .collect();
         self.ledger
@@ -90,7 +90,7 @@ impl RamFlash {
             }
         }
         // With nothing left to see it cannot be told from a finished erase, so it is one.
-        self.half_erased[block.index()] = self.ledger.written(block) > 0;
+        self.half_erased[block.index()] = self.ledger.write_pointer(block) > 0;
     }
 
     fn program(&mut self, to: Ppn, cause: Cause) {
@@ -196,7 +196,7 @@ impl Flash for RamFlash {
     }
 
     fn written(&self, pbn: Pbn) -> u32 {
-        self.ledger.written(pbn)
+        self.ledger.write_pointer(pbn)
     }
 
     fn is_programmed(&self, ppn: Ppn) -> bool {
@@ -204,7 +204,7 @@ impl Flash for RamFlash {
     }
 
     fn programmed(&self, pbn: Pbn) -> u32 {
-        self.ledger.programmed(pbn)
+        self.ledger.programmed_pages(pbn)
     }
 
     fn erase_count(&self, pbn: Pbn) -> u32 {

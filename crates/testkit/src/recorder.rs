@@ -90,7 +90,7 @@ impl Flash for Recorder {
     }
 
     fn written(&self, pbn: Pbn) -> u32 {
-        self.ledger.written(pbn)
+        self.ledger.write_pointer(pbn)
     }
 
     fn is_programmed(&self, ppn: Ppn) -> bool {
@@ -98,7 +98,7 @@ impl Flash for Recorder {
     }
 
     fn programmed(&self, pbn: Pbn) -> u32 {
-        self.ledger.programmed(pbn)
+        self.ledger.programmed_pages(pbn)
     }
 
     fn erase_count(&self, pbn: Pbn) -> u32 {

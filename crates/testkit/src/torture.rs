@@ -18,7 +18,7 @@ use crate::tested::Tested;
 use floatgate_core::Catalog;
 use floatgate_core::address::{Lpn, Pbn};
 use floatgate_core::flash::start_content;
-use floatgate_core::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start};
+use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Refusal, Run, Start};
 use floatgate_core::geometry::{ProgramOrder, Space};
 use floatgate_core::options::Options;
 use floatgate_core::rng::SplitMix64;
@@ -90,7 +90,7 @@ impl Cuts {
     }
 
     /// What the recovery that follows relies on.
-    fn means(&self) -> Means {
+    fn means(&self) -> RecoveryMode {
         means_for(self.0.iter().map(|(at, _)| at).sum())
     }
 
@@ -102,11 +102,11 @@ impl Cuts {
 }
 
 /// Every other recovery does without what the scheme keeps to be faster.
-fn means_for(number: u64) -> Means {
+fn means_for(number: u64) -> RecoveryMode {
     if number.is_multiple_of(2) {
-        Means::Fastest
+        RecoveryMode::Fastest
     } else {
-        Means::FullScan
+        RecoveryMode::FullScan
     }
 }
 
@@ -453,7 +453,7 @@ impl<S: Ftl> Torture<'_, S> {
         Ok(())
     }
 
-    fn recover(&self, flash: &mut CutFlash, means: Means) -> Result<S, String> {
+    fn recover(&self, flash: &mut CutFlash, means: RecoveryMode) -> Result<S, String> {
         catch(|| S::recover(&self.space, &self.options, means, flash))?
             .map_err(|error| format!("no recovery: {error}"))
     }
@@ -465,7 +465,7 @@ impl<S: Ftl> Torture<'_, S> {
         let recovered = catch(|| S::recover(&self.space, &self.options, means, &mut flash))?;
         let mut ftl = match recovered {
             Ok(ftl) => ftl,
-            Err(NoRecovery::Refused(why)) if cuts.torn() > 1 && is_without_room(&why) => {
+            Err(MountError::Refused(why)) if cuts.torn() > 1 && is_without_room(&why) => {
                 return Ok(Outcome::Refused);
             }
             Err(error) => return Err(format!("no recovery: {error}")),

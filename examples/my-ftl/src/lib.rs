@@ -17,7 +17,7 @@
 //! **Deviations and why.** No hot and cold data: every page is carried round, however cold. Improving on that is
 //! left to the reader.
 
-use floatgate_core::ftl::{Ftl, Means, NoRecovery, Refusal, Run, Start, sound};
+use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Refusal, Run, Start, audited};
 use floatgate_core::options::NoOptions;
 use floatgate_core::report::{Observation, SchemeCounters, Table, bits_for};
 use floatgate_core::{Cause, Flash, Geometry, Lpn, Oob, Pbn, Ppn, Role, Slot, Space};
@@ -91,12 +91,14 @@ impl Ring {
     /// The next page of the ring, after room has been made for it.
     fn next<F: Flash>(&mut self, flash: &F) -> Ppn {
         let pages = self.space.geometry.pages_per_block;
-        if flash.written(self.block(self.head)) == pages {
+        if flash.ledger().write_pointer(self.block(self.head)) == pages {
             self.head = (self.head + 1) % self.space.geometry.blocks_per_die;
             self.erased -= 1;
         }
         let block = self.block(self.head);
-        self.space.geometry.ppn(block, flash.written(block))
+        self.space
+            .geometry
+            .ppn(block, flash.ledger().write_pointer(block))
     }
 
     fn now_at(&mut self, lpn: Lpn, at: Ppn) {
@@ -116,7 +118,7 @@ impl Ring {
         }
         let to = self.next(flash);
         let oob = Oob::new(self.space.device_lpn(lpn), Role::Data);
-        flash.host_program(slot, to, oob, F::Token::default())?;
+        flash.program_host(slot, to, oob, F::Token::default())?;
         self.now_at(lpn, to);
         Ok(())
     }
@@ -199,12 +201,12 @@ impl Ftl for Ring {
     fn recover<F: Flash>(
         space: &Space,
         _: &NoOptions,
-        _means: Means,
+        _means: RecoveryMode,
         flash: &mut F,
-    ) -> Result<Self, NoRecovery<F::Error>> {
+    ) -> Result<Self, MountError<F::Error>> {
         let mut ring = Self::empty(space)?;
-        ring.scan(flash).map_err(NoRecovery::Flash)?;
-        sound(ring, flash)
+        ring.scan(flash).map_err(MountError::Flash)?;
+        audited(ring, flash)
     }
 
     fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
@@ -216,9 +218,9 @@ impl Ftl for Ring {
         for (lpn, slot) in run.iter() {
             let at = self.map[lpn.index()];
             if at.is_none() {
-                flash.host_unwritten(slot, F::Token::default());
+                flash.absent(slot, F::Token::default());
             } else {
-                flash.host_read(slot, at, F::Token::default())?;
+                flash.read_host(slot, at, F::Token::default())?;
             }
         }
         Ok(())
@@ -250,7 +252,8 @@ impl Ftl for Ring {
             .collect();
         for &lpn in &live {
             let at = self.map[lpn];
-            if !flash.is_programmed(at) || self.page_at[self.local(at)] != Lpn(lpn as u32) {
+            if !flash.ledger().is_programmed(at) || self.page_at[self.local(at)] != Lpn(lpn as u32)
+            {
                 return Err(format!("live page {lpn} is not at {}", at.0));
             }
         }

@@ -2,7 +2,7 @@
 
 use floatgate_catalog::Scheme;
 use floatgate_core::Start;
-use floatgate_core::ftl::RecoveryCost;
+use floatgate_core::described::RecoveryCost;
 use floatgate_core::options::Value as Word;
 use floatgate_sim::config::{Device, Host, RunConfig};
 use floatgate_sim::part::{PARTS, part};

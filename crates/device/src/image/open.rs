@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use floatgate_core::Refusal;
-use floatgate_core::ftl::{Ftl, Means};
+use floatgate_core::ftl::{Ftl, RecoveryMode};
 
 use super::{Durability, ImageNand};
 use crate::block::{BlockDevice, options_from_text};
@@ -29,6 +29,6 @@ pub fn open<S: Ftl>(
     BlockDevice::open(
         Spares::mount(nand, header.spares)?,
         &options,
-        Means::Fastest,
+        RecoveryMode::Fastest,
     )
 }

@@ -5,7 +5,7 @@ pub mod cutting;
 
 use std::path::Path;
 
-use floatgate_core::ftl::{Ftl, Means};
+use floatgate_core::ftl::{Ftl, RecoveryMode};
 use floatgate_core::options::Options;
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::{Cause, Flash, Geometry, Ppn, ProgramOrder, Role};
@@ -55,7 +55,7 @@ pub fn options_of<S: Ftl>(dies: u32) -> S::Options {
 pub fn recovers<S: Ftl>() -> bool {
     let shape = chip(1, 20, 6, 8, &SparesOptions::default());
     let nand = floatgate_device::RamNand::new(&shape, PAGE_BYTES);
-    BlockDevice::<S, _>::open(nand, &options_of::<S>(1), Means::Fastest).is_ok()
+    BlockDevice::<S, _>::open(nand, &options_of::<S>(1), RecoveryMode::Fastest).is_ok()
 }
 
 /// A host with a shadow of every page: what it must hold, and what else it may hold since a request failed.

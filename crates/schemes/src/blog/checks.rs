@@ -1,7 +1,7 @@
 //! Checks of BLog's tables against the flash.
 
 use super::{Blog, Layout};
-use floatgate_core::address::{Lpn, Pbn};
+use floatgate_core::address::{DieLpn, Pbn};
 use floatgate_core::flash::Flash;
 
 impl Blog {
@@ -18,7 +18,12 @@ impl Blog {
         if let Some(block) = uses.iter().position(|&uses| uses != 1) {
             return Err(format!("block {block} has {} uses", uses[block]));
         }
-        if self.pool.is_empty() || self.pool.iter().any(|block| flash.written(block) > 0) {
+        if self.pool.is_empty()
+            || self
+                .pool
+                .iter()
+                .any(|block| flash.ledger().write_pointer(block) > 0)
+        {
             return Err("no block is free, or a free block is not erased".into());
         }
         Ok(())
@@ -36,7 +41,7 @@ impl Blog {
         let row_of = |block: Pbn| self.logs.row_at(b, block);
         let mut live = 0;
         for p in 0..self.pages() {
-            let lpn = Lpn(b * self.pages() + p);
+            let lpn = DieLpn(b * self.pages() + p);
             let at = self.place[lpn.index()];
             if at.is_none() {
                 continue;
@@ -47,7 +52,7 @@ impl Blog {
                 Some(row) => self.logs.programmed(row).get(offset as usize) == Some(&lpn),
                 None => block == data && (self.layout == Layout::Mlc || offset == p),
             };
-            if !fits || !flash.is_programmed(at) {
+            if !fits || !flash.ledger().is_programmed(at) {
                 return Err(format!("live page {p} of {b} cannot lie at {}", at.0));
             }
             let table = self.directory[self.directory_at(b, self.by_entries.div(p))];
@@ -62,7 +67,7 @@ impl Blog {
             }
             let (block, _) = geometry.split(at);
             let known = block == data || row_of(block).is_some();
-            if !known || !flash.is_programmed(at) {
+            if !known || !flash.ledger().is_programmed(at) {
                 return Err(format!("sub-table {group} of {b} cannot lie at {}", at.0));
             }
         }

@@ -56,7 +56,7 @@ impl BlogOptions {
     }
 
     /// Checks the options and returns the log blocks of one die.
-    pub(super) fn check(&self, space: &Space, bears_data: bool) -> Result<u32, Refusal> {
+    pub(super) fn check(&self, space: &Space, oob_bytes: usize) -> Result<u32, Refusal> {
         for (key, value) in [("u", self.u), ("l", self.l)] {
             if !(1..=LIST_MAX).contains(&value) {
                 let text = format!("{key} = {value}: takes 1 to {LIST_MAX}");
@@ -81,10 +81,10 @@ impl BlogOptions {
             return Err(Refusal::new("oob_bytes", text));
         }
         let bytes = format.bytes(entries);
-        if self.layout == Layout::Mlc && bears_data && bytes > SCHEME_OOB_BYTES as u64 {
+        if self.layout == Layout::Mlc && bytes > oob_bytes as u64 {
             let text = format!(
-                "a sub-table of {entries} indexes of {} bits takes {bytes} bytes: a flash that bears data has \
-                 {SCHEME_OOB_BYTES} for it",
+                "a sub-table of {entries} indexes of {} bits takes {bytes} bytes: a flash that stores bytes has \
+                 {oob_bytes} for it",
                 format.bits()
             );
             return Err(Refusal::new("entries_per_oob", text));

@@ -4,7 +4,7 @@
 
 use crate::parts::relation::Relation;
 use crate::parts::tournament::Tournament;
-use floatgate_core::address::{Lpn, Pbn};
+use floatgate_core::address::{DieLpn, Pbn};
 use floatgate_core::flash::Flash;
 
 /// A log block: a row of the table.
@@ -32,7 +32,7 @@ pub struct LogTable {
     /// Owners are logical blocks, things are rows.
     serves: Relation,
     /// The page programmed at each position of each log block.
-    log_pages: Vec<Lpn>,
+    log_pages: Vec<DieLpn>,
     next_stamp: u64,
     free_pages: u64,
     /// Rows that may take another logical block: most free pages, smallest association, oldest.
@@ -67,7 +67,7 @@ impl LogTable {
             most_logical_blocks: l,
             rows: log_blocks.iter().map(blank).collect(),
             serves: Relation::new(logical_blocks as usize, rows),
-            log_pages: vec![Lpn::NONE; rows * pages as usize],
+            log_pages: vec![DieLpn::NONE; rows * pages as usize],
             next_stamp: 0,
             free_pages: rows as u64 * u64::from(pages),
             candidates: Tournament::new(rows),
@@ -152,7 +152,7 @@ impl LogTable {
     }
 
     /// The pages programmed in a log block, by position; `NONE` where a sealed one has none.
-    pub fn programmed(&self, row: u32) -> &[Lpn] {
+    pub fn programmed(&self, row: u32) -> &[DieLpn] {
         let first = row as usize * self.pages as usize;
         &self.log_pages[first..first + self.row(row).offset as usize]
     }
@@ -200,7 +200,7 @@ impl LogTable {
 
     /// A page was programmed at the next free page of a row.
     #[inline]
-    pub fn append(&mut self, row: u32, lpn: Lpn) {
+    pub fn append(&mut self, row: u32, lpn: DieLpn) {
         let offset = self.row(row).offset;
         self.log_pages[row as usize * self.pages as usize + offset as usize] = lpn;
         self.rows[row as usize].offset += 1;
@@ -209,7 +209,7 @@ impl LogTable {
     }
 
     /// The block of an empty row was found with these pages after a power cut. It takes no more.
-    pub fn seal(&mut self, row: u32, pages: impl Iterator<Item = (u32, Lpn)>) {
+    pub fn seal(&mut self, row: u32, pages: impl Iterator<Item = (u32, DieLpn)>) {
         let first = row as usize * self.pages as usize;
         for (position, lpn) in pages {
             self.log_pages[first + position as usize] = lpn;
@@ -304,7 +304,8 @@ impl LogTable {
                 let n = self.association(row);
                 return Err(format!("log block {row} serves {n} logical blocks"));
             }
-            let is_filled = flash.written(block) == offset && flash.programmed(block) == offset;
+            let is_filled = flash.ledger().write_pointer(block) == offset
+                && flash.ledger().programmed_pages(block) == offset;
             if !is_filled && !is_sealed {
                 return Err(format!("log block {row} is not written up to {offset}"));
             }

@@ -2,8 +2,40 @@
 
 use super::Blog;
 use super::sub_table::Index;
-use floatgate_core::address::{Lpn, Ppn};
-use floatgate_core::flash::{Cause, Flash};
+use floatgate_core::address::{DieLpn, Ppn};
+use floatgate_core::flash::{Cause, Flash, SCHEME_OOB_BYTES};
+
+/// The sub-table of a group of pages, as it was fetched before a page of the group is written.
+#[derive(Debug)]
+pub(super) struct Fetched {
+    b: u32,
+    group: u32,
+    /// The page in whose OOB it lies, or `NONE`.
+    at: Ppn,
+    /// What is in that OOB; `None` where it cannot be read, and where the flash stores no bytes.
+    bytes: Option<[u8; SCHEME_OOB_BYTES]>,
+    /// Whether the logical block has been merged since.
+    is_merged: bool,
+}
+
+impl Fetched {
+    /// A merge of a logical block moves its pages.
+    pub(super) fn merged(&mut self, b: u32) {
+        self.is_merged |= self.b == b;
+    }
+}
+
+impl Default for Fetched {
+    fn default() -> Self {
+        Self {
+            b: u32::MAX,
+            group: 0,
+            at: Ppn::NONE,
+            bytes: None,
+            is_merged: false,
+        }
+    }
+}
 
 impl Blog {
     /// Where an index leads that was found in the OOB of page `in_page` of logical block `b`.
@@ -29,8 +61,7 @@ impl Blog {
         Index::in_data(index.offset)
     }
 
-    /// Takes the sub-table of a group into the buffer before a page of it is written: one OOB read if there
-    /// is one.
+    /// Fetches the sub-table of a group before a page of it is written: one OOB read if there is one.
     #[inline]
     pub(super) fn fetch_sub_table<F: Flash>(
         &mut self,
@@ -38,26 +69,51 @@ impl Blog {
         b: u32,
         group: u32,
     ) -> Result<F::Token, F::Error> {
-        if F::BEARS_DATA {
-            self.table.fill(self.format.unwritten());
-            self.table_of = Some((b, group));
-        }
         let at = self.directory[self.directory_at(b, group)];
-        if at.is_none() {
-            return Ok(F::Token::default());
+        let (mut found, mut token) = (None, F::Token::default());
+        if at.is_some() {
+            (found, token) = flash.read_oob(at, Cause::Map, F::Token::default())?;
         }
-        let (_, token) = flash.read_oob(at, Cause::Map, F::Token::default())?;
-        if F::BEARS_DATA {
-            for (i, p) in (0..).zip(self.group_pages(group)) {
-                self.table[i as usize] = if flash.last_oob_bytes().is_empty() {
-                    self.index_of(b, p)
-                } else {
-                    let index = self.format.unpack(flash.last_oob_bytes(), i);
-                    self.without_inheritance(b, at, index)
-                };
-            }
-        }
+        self.fetched = Fetched {
+            b,
+            group,
+            at,
+            bytes: found.map(|found| found.bytes),
+            is_merged: false,
+        };
         Ok(token)
+    }
+
+    /// Writes the sub-table that was fetched into an OOB, with page `p` changed.
+    pub(super) fn write_sub_table(&mut self, p: u32, index: Index, bytes: &mut [u8]) {
+        let Fetched { b, group, .. } = self.fetched;
+        for (i, p) in (0..).zip(self.group_pages(group)) {
+            self.table[i as usize] = self.fetched_index(b, p, i);
+        }
+        let entries = self.group_pages(group).len();
+        self.table[entries..].fill(self.format.unwritten());
+        let (_, i) = self.by_entries.div_rem(p);
+        self.table[i as usize] = index;
+        self.format.pack(&self.table, bytes);
+    }
+
+    /// Index number `i`, that of page `p` of logical block `b`, in the sub-table that was fetched.
+    fn fetched_index(&self, b: u32, p: u32, i: u32) -> Index {
+        let at = self.place[(b * self.pages() + p) as usize];
+        match &self.fetched {
+            // Every live page lies in the data block, and nothing else is known any more.
+            Fetched { is_merged, .. } if *is_merged && at.is_some() => {
+                Index::in_data(self.space.geometry.split(at).1)
+            }
+            Fetched { is_merged, at, .. } if *is_merged || at.is_none() => self.format.unwritten(),
+            Fetched {
+                at,
+                bytes: Some(bytes),
+                ..
+            } => self.without_inheritance(b, *at, self.format.unpack(bytes, i)),
+            // Its OOB has become unreadable.
+            Fetched { bytes: None, .. } => self.index_of(b, p),
+        }
     }
 
     /// The index of a page by its place in memory: what stands for a sub-table whose OOB has become
@@ -79,33 +135,8 @@ impl Blog {
         }
     }
 
-    /// The buffered sub-table as it is after a merge of its logical block: every live page lies in the
-    /// data block, and nothing else is known any more.
-    pub(super) fn renew_sub_table(&mut self, b: u32) {
-        let Some((_, group)) = self.table_of.filter(|&(of, _)| of == b) else {
-            return;
-        };
-        for (i, p) in self.group_pages(group).enumerate() {
-            let at = self.place[(b * self.pages() + p) as usize];
-            self.table[i] = if at.is_some() {
-                Index::in_data(self.space.geometry.split(at).1)
-            } else {
-                self.format.unwritten()
-            };
-        }
-    }
-
-    /// Puts the buffered sub-table with page `p` changed into the OOB of the next program.
-    #[inline]
-    pub(super) fn stage_sub_table<F: Flash>(&mut self, flash: &mut F, p: u32, index: Index) {
-        let (_, i) = self.by_entries.div_rem(p);
-        self.table[i as usize] = index;
-        let (format, table) = (self.format, &self.table);
-        flash.next_oob_bytes(|bytes| format.pack(table, bytes));
-    }
-
-    /// Reads the sub-tables of a logical block, before a merge. Where they bear data, they say where the
-    /// pages are.
+    /// Reads the sub-tables of a logical block, before a merge. Where the flash stores bytes, they say
+    /// where the pages are.
     pub(super) fn read_sub_tables<F: Flash>(
         &mut self,
         flash: &mut F,
@@ -117,12 +148,12 @@ impl Blog {
                 continue;
             }
             // Copies follow on the same die, so its order makes them wait.
-            flash.read_oob(at, Cause::Map, F::Token::default())?;
-            if F::BEARS_DATA && !flash.last_oob_bytes().is_empty() {
+            let (found, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
+            if let Some(found) = found {
                 for p in self.group_pages(group) {
-                    let lpn = Lpn(b * self.pages() + p);
+                    let lpn = DieLpn(b * self.pages() + p);
                     if self.place[lpn.index()].is_some() {
-                        self.place[lpn.index()] = self.look_up(flash, lpn, at);
+                        self.place[lpn.index()] = self.look_up(lpn, at, &found.bytes);
                     }
                 }
             }
@@ -130,11 +161,11 @@ impl Blog {
         Ok(())
     }
 
-    /// The place of a live page by the OOB of page `at` that was read last.
-    pub(super) fn look_up<F: Flash>(&self, flash: &F, lpn: Lpn, at: Ppn) -> Ppn {
+    /// The place of a live page by the bytes in the OOB of page `at`.
+    pub(super) fn look_up(&self, lpn: DieLpn, at: Ppn, bytes: &[u8]) -> Ppn {
         let (b, p) = self.split(lpn);
         let (_, i) = self.by_entries.div_rem(p);
-        let index = self.format.unpack(flash.last_oob_bytes(), i);
+        let index = self.format.unpack(bytes, i);
         let found = self.resolve(b, at, index);
         debug_assert_eq!(
             found,

@@ -4,7 +4,7 @@ use super::log_table::Row;
 use super::sub_table::Index;
 use super::{Blog, Layout};
 use crate::parts::scan::move_tag;
-use floatgate_core::address::{Lpn, Pbn, Ppn};
+use floatgate_core::address::{DieLpn, Pbn, Ppn};
 use floatgate_core::flash::{Cause, Flash, Oob, Role};
 
 impl Blog {
@@ -24,9 +24,7 @@ impl Blog {
             Some(row) => self.swap(flash, b, row)?,
             None => self.gather(flash, b)?,
         }
-        if F::BEARS_DATA {
-            self.renew_sub_table(b);
-        }
+        self.fetched.merged(b);
         Ok(alone)
     }
 
@@ -128,12 +126,10 @@ impl Blog {
         let mut fresh = Pbn::NONE;
         let mut copies = 0;
         for group in 0..self.groups {
-            if F::BEARS_DATA {
-                self.copied.fill(self.format.unwritten());
-            }
+            self.copied.fill(self.format.unwritten());
             let mut last = Ppn::NONE;
             for p in self.group_pages(group) {
-                let lpn = Lpn(b * self.pages() + p);
+                let lpn = DieLpn(b * self.pages() + p);
                 if self.place[lpn.index()].is_none() {
                     continue;
                 }
@@ -167,31 +163,29 @@ impl Blog {
     fn copy<F: Flash>(
         &mut self,
         flash: &mut F,
-        lpn: Lpn,
+        lpn: DieLpn,
         to: Ppn,
         tag: u32,
     ) -> Result<(), F::Error> {
-        if F::BEARS_DATA && self.layout == Layout::Mlc {
-            let (_, p) = self.split(lpn);
-            let (_, i) = self.by_entries.div_rem(p);
-            let (_, offset) = self.space.geometry.split(to);
-            self.copied[i as usize] = Index::in_data(offset);
-            let (format, table) = (self.format, &self.copied);
-            flash.next_oob_bytes(|bytes| format.pack(table, bytes));
-        }
-        let oob = Oob {
-            lpn: self.space.device_lpn(lpn),
-            role: Role::Data,
-            tag,
-        };
         let from = self.place[lpn.index()];
-        flash.copy(from, to, oob, Cause::Gc, F::Token::default())?;
+        let oob = Oob::new(self.space.device_lpn(lpn), Role::Data).tagged(tag);
+        let spare = oob.with_bytes(|bytes| {
+            if self.layout == Layout::Mlc {
+                let (_, p) = self.split(lpn);
+                let (_, i) = self.by_entries.div_rem(p);
+                let (_, offset) = self.space.geometry.split(to);
+                self.copied[i as usize] = Index::in_data(offset);
+                self.format.pack(&self.copied, bytes);
+            }
+        });
+        flash.copy(from, to, spare, Cause::Gc, F::Token::default())?;
         self.place[lpn.index()] = to;
         Ok(())
     }
 
     fn erase_data<F: Flash>(&mut self, flash: &mut F, block: Pbn) -> Result<(), F::Error> {
-        self.merges.wasted_data_pages += u64::from(self.pages() - flash.programmed(block));
+        self.merges.wasted_data_pages +=
+            u64::from(self.pages() - flash.ledger().programmed_pages(block));
         self.merges.erases_full += u64::from(self.in_space_gc);
         flash.erase(block, Cause::Gc, F::Token::default())?;
         Ok(())

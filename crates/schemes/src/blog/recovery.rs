@@ -29,9 +29,11 @@ use super::log_table::LogTable;
 use super::{Blog, BlogOptions, Layout};
 use crate::parts::pool::Pool;
 use crate::parts::scan::{Depth, MORE, Newest, Rules, Scan, SpareBytes};
-use floatgate_core::address::{Lpn, Pbn, Ppn};
+use floatgate_core::Refusal;
+use floatgate_core::address::{DieLpn, Pbn, Ppn};
+use floatgate_core::described::Described;
 use floatgate_core::flash::{Cause, Flash, Role};
-use floatgate_core::ftl::{Ftl, NoRecovery, Refusal};
+use floatgate_core::ftl::{Ftl, MountError};
 use found::{Block, Found, Kind};
 use tags::Head;
 
@@ -41,11 +43,11 @@ impl Blog {
         options: &BlogOptions,
         log_blocks: u32,
         flash: &mut F,
-    ) -> Result<(), NoRecovery<F::Error>> {
+    ) -> Result<(), MountError<F::Error>> {
         let logical_blocks = self.data.len() as u32;
         let (u, l) = (options.u, options.l);
         self.logs = LogTable::new(logical_blocks, self.pages(), u, l, Vec::new());
-        let mut found = self.read_blocks(flash).map_err(NoRecovery::Flash)?;
+        let mut found = self.read_blocks(flash).map_err(MountError::Flash)?;
         self.find_swapped_blocks(flash, &mut found)?;
         for b in 0..logical_blocks {
             if !self.is_as_before(flash, &found, b, u)? {
@@ -101,15 +103,15 @@ impl Blog {
         Ok(found)
     }
 
-    fn group_of(&self, lpn: Lpn) -> usize {
+    fn group_of(&self, lpn: DieLpn) -> usize {
         let (b, p) = self.split(lpn);
         self.directory_at(b, self.by_entries.div(p))
     }
 
     /// Local pages of a logical block.
-    fn pages_of(&self, b: u32) -> impl Iterator<Item = Lpn> + use<> {
+    fn pages_of(&self, b: u32) -> impl Iterator<Item = DieLpn> + use<> {
         let pages = self.pages();
-        (b * pages..(b + 1) * pages).map(Lpn)
+        (b * pages..(b + 1) * pages).map(DieLpn)
     }
 
     /// The places of its live pages.
@@ -212,7 +214,7 @@ impl Blog {
         &mut self,
         flash: &mut F,
         found: &mut Found,
-    ) -> Result<(), NoRecovery<F::Error>> {
+    ) -> Result<(), MountError<F::Error>> {
         let without = |blog: &Self, b: &u32| {
             blog.data[*b as usize].is_none() && blog.places(*b).next().is_some()
         };
@@ -249,10 +251,10 @@ impl Blog {
         found: &mut Found,
         b: u32,
         block: Pbn,
-    ) -> Result<(), NoRecovery<F::Error>> {
+    ) -> Result<(), MountError<F::Error>> {
         self.data[b as usize] = block;
         self.is_closed[b as usize] = true;
-        self.inherited[b as usize] = flash.written(block);
+        self.inherited[b as usize] = flash.ledger().write_pointer(block);
         found.block(block).kind = Kind::Data;
         if std::mem::take(&mut found.block(block).serves) > 0 {
             for held in &mut found.held {
@@ -311,7 +313,7 @@ impl Blog {
         flash: &mut F,
         found: &mut Found,
         b: u32,
-    ) -> Result<(), NoRecovery<F::Error>> {
+    ) -> Result<(), MountError<F::Error>> {
         let mut left: Vec<Pbn> = Vec::new();
         for at in self.places(b) {
             let block = self.space.geometry.block_of(at);
@@ -326,7 +328,7 @@ impl Blog {
             return Err(Refusal::new("blocks", text.into()).into());
         }
         let emptied = if is_empty { old } else { Pbn::NONE };
-        let copies = self.pack(flash, b, emptied).map_err(NoRecovery::Flash)?;
+        let copies = self.pack(flash, b, emptied).map_err(MountError::Flash)?;
         found.leave(b);
         if old.is_some() {
             found.block(old).kind = Kind::Log;
@@ -341,7 +343,7 @@ impl Blog {
         left.sort_unstable();
         left.dedup();
         self.erase_useless(flash, found, &left)
-            .map_err(NoRecovery::Flash)
+            .map_err(MountError::Flash)
     }
 
     /// Erases those of some blocks that hold no live page and serve nobody.
@@ -370,7 +372,7 @@ impl Blog {
         found: &Found,
         b: u32,
         u: u32,
-    ) -> Result<bool, NoRecovery<F::Error>> {
+    ) -> Result<bool, MountError<F::Error>> {
         let held = &found.held[b as usize];
         let is_known = |at| {
             let block = self.space.geometry.block_of(at);
@@ -383,7 +385,9 @@ impl Blog {
             return Ok(true);
         }
         for group in 0..self.groups {
-            let pages = self.group_pages(group).map(|p| Lpn(b * self.pages() + p));
+            let pages = self
+                .group_pages(group)
+                .map(|p| DieLpn(b * self.pages() + p));
             let live = pages.filter(|lpn| self.place[lpn.index()].is_some());
             let Some(newest) = live.max_by_key(|lpn| found.sequence[lpn.index()]) else {
                 continue;
@@ -397,8 +401,8 @@ impl Blog {
                 Some(bytes) => self.leads_to_pages(held, b, group, at, bytes),
                 None => {
                     let read = flash.read_oob(at, Cause::Map, F::Token::default());
-                    read.map_err(NoRecovery::Flash)?;
-                    self.leads_to_pages(held, b, group, at, flash.last_oob_bytes())
+                    let (found, _) = read.map_err(MountError::Flash)?;
+                    found.is_some_and(|found| self.leads_to_pages(held, b, group, at, &found.bytes))
                 }
             };
             if !agrees {
@@ -439,10 +443,10 @@ impl Blog {
         found: &mut Found,
         l: u32,
         log_blocks: u32,
-    ) -> Result<(), NoRecovery<F::Error>> {
+    ) -> Result<(), MountError<F::Error>> {
         let logs: Vec<Pbn> = found.of_kind(Kind::Log).collect();
         self.erase_useless(flash, found, &logs)
-            .map_err(NoRecovery::Flash)?;
+            .map_err(MountError::Flash)?;
         loop {
             let crowded = found
                 .of_kind(Kind::Log)

@@ -40,7 +40,7 @@ fn situations(bench: &Device) -> [u64; 3] {
 fn check_sub_tables(bench: &Device) {
     for blog in bench.ftl.instances() {
         for (i, &at) in blog.place.iter().enumerate().filter(|(_, at)| at.is_some()) {
-            let (b, p) = blog.split(Lpn(i as u32));
+            let (b, p) = blog.split(DieLpn(i as u32));
             let (group, i) = blog.by_entries.div_rem(p);
             let table = blog.directory[blog.directory_at(b, group)];
             let bytes = bench.flash.peek_oob_bytes(table).unwrap();
@@ -251,7 +251,7 @@ fn figure_5() {
         let block = if figure_ppn < 96 { 4 } else { 0 };
         assert_eq!(place(&bench, lpn), (block, figure_ppn % 8), "step {i}");
         let blog = &bench.ftl.instances()[0];
-        assert_eq!(bench.flash.written(Pbn(4)), data_offset);
+        assert_eq!(bench.flash.ledger().write_pointer(Pbn(4)), data_offset);
         assert_eq!(blog.logs.row(0).offset, log_offset);
         assert_eq!(directory_entry(&bench, 4, 0), index0, "step {i}");
         assert_eq!(directory_entry(&bench, 4, 1), index1, "step {i}");

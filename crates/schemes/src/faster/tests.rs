@@ -434,7 +434,7 @@ fn write_times(percent: u32, variant: fn(Case) -> Case, writes: &[u32]) -> (f64,
 }
 
 /// The order of the deviations in the paper's Table II: the second chance alone leaves higher peaks than
-/// FAST, the isolation area removes them. Means and deviations in hundredths of a ms.
+/// FAST, the isolation area removes them. RecoveryMode and deviations in hundredths of a ms.
 #[test]
 fn deviations_come_in_the_order_of_table_ii() {
     let writes = tpcc(1, 62_500);

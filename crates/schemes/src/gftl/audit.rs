@@ -1,7 +1,7 @@
 //! Checks of the tables against the flash and each other.
 
 use super::{Gftl, Kind};
-use floatgate_core::address::{Lpn, Pbn};
+use floatgate_core::address::{DieLpn, Pbn};
 use floatgate_core::flash::Flash;
 
 impl Gftl {
@@ -19,7 +19,11 @@ impl Gftl {
                 self.pool.len()
             ));
         }
-        if !self.pool.iter().all(|block| flash.written(block) == 0) {
+        if !self
+            .pool
+            .iter()
+            .all(|block| flash.ledger().write_pointer(block) == 0)
+        {
             return Err("a block in the free list is not erased".into());
         }
         Ok(live)
@@ -35,7 +39,7 @@ impl Gftl {
         let places = self.newest.iter().enumerate();
         for (lpn, &at) in places.filter(|(_, at)| at.is_some()) {
             let (block, position) = geometry.split(at);
-            let (b, i) = (self.logical_of(Lpn(lpn as u32)), self.in_die(block));
+            let (b, i) = (self.logical_of(DieLpn(lpn as u32)), self.in_die(block));
             let of_job = self
                 .job
                 .filter(|job| job.logical == b)
@@ -50,7 +54,7 @@ impl Gftl {
                 ));
             }
             let place = &mut taken[i * self.pages() as usize + position as usize];
-            if !flash.is_programmed(at) || std::mem::replace(place, true) {
+            if !flash.ledger().is_programmed(at) || std::mem::replace(place, true) {
                 return Err(format!(
                     "live page {lpn} is not alone or erased at {}",
                     at.0
@@ -119,8 +123,11 @@ impl Gftl {
         if self.is_queued[job.logical as usize] || job.pos >= self.pages() {
             return Err(format!("{job:?} is queued or over"));
         }
-        if job.fresh.is_some() && flash.written(job.fresh) != job.copies {
-            return Err(format!("{job:?}: {} pages", flash.written(job.fresh)));
+        if job.fresh.is_some() && flash.ledger().write_pointer(job.fresh) != job.copies {
+            return Err(format!(
+                "{job:?}: {} pages",
+                flash.ledger().write_pointer(job.fresh)
+            ));
         }
         Ok(())
     }

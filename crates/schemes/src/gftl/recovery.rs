@@ -15,9 +15,10 @@
 use super::{Block, Gftl, Kind};
 use crate::parts::pool::Pool;
 use crate::parts::scan::{Depth, Rules, Scan};
-use floatgate_core::address::{Lpn, Pbn, Ppn};
+use floatgate_core::Refusal;
+use floatgate_core::address::{DieLpn, Pbn, Ppn};
 use floatgate_core::flash::{Cause, Flash, Oob, Role};
-use floatgate_core::ftl::{NoRecovery, Refusal};
+use floatgate_core::ftl::MountError;
 
 /// In the tag of a copy: nothing that counts is left in the older blocks of the logical block.
 const LAST: u32 = 1;
@@ -40,16 +41,16 @@ impl Gftl {
     pub(super) fn scan_device<F: Flash>(
         &mut self,
         flash: &mut F,
-    ) -> Result<(), NoRecovery<F::Error>> {
+    ) -> Result<(), MountError<F::Error>> {
         let mut scan =
-            Scan::read(&self.space, 0, Depth::Whole, flash).map_err(NoRecovery::Flash)?;
+            Scan::read(&self.space, 0, Depth::Whole, flash).map_err(MountError::Flash)?;
         self.void_old_primaries(&mut scan);
         let mut newest = scan.newest(Rules::Plain);
         while let Some(block) = self.redundant_job_block(&scan, &newest.place) {
             scan.set_void(block);
             newest = scan.newest(Rules::Plain);
         }
-        let blank = scan.erase_useless(flash).map_err(NoRecovery::Flash)?;
+        let blank = scan.erase_useless(flash).map_err(MountError::Flash)?;
         self.pool = Pool::new(blank.into_iter(), self.space.geometry.blocks_per_die);
         self.newest = newest.place;
         let cut = self.take_blocks(&scan, flash);
@@ -105,7 +106,7 @@ impl Gftl {
             }
         }
         let has_source =
-            |block, (position, lpn, read): (u32, Lpn, floatgate_core::flash::OobRead)| {
+            |block, (position, lpn, read): (u32, DieLpn, floatgate_core::flash::OobRead)| {
                 let is_newest = place[lpn.index()] == self.space.geometry.ppn(block, position);
                 let source = source_of(read.oob.tag).and_then(|ppn| scan.page_at(ppn));
                 !is_newest
@@ -128,7 +129,7 @@ impl Gftl {
             self.blocks[at] = Block {
                 kind: if is_buffer { Kind::Closed } else { Kind::Plain },
                 valid: if is_buffer { found.valid } else { 0 },
-                sealed: flash.written(block) < self.pages(),
+                sealed: flash.ledger().write_pointer(block) < self.pages(),
             };
             self.buffer_blocks += u32::from(is_buffer);
             let Some(b) = self.owner_of(scan, block) else {
@@ -154,7 +155,7 @@ impl Gftl {
         flash: &mut F,
         old: Pbn,
         cut: Pbn,
-    ) -> Result<(), NoRecovery<F::Error>> {
+    ) -> Result<(), MountError<F::Error>> {
         let (_, lpn, _) = scan.pages_of(cut).next().expect("it has valid pages");
         let b = self.logical_of(lpn);
         let is_new = !self.pool.is_empty();
@@ -162,18 +163,18 @@ impl Gftl {
         self.primary[b as usize] = target;
         let pages = b * self.pages()..(b + 1) * self.pages();
         // Pages in the buffer may stay there if the job's own block has no room to spare.
-        let moves = |lpn: &Lpn| {
+        let moves = |lpn: &DieLpn| {
             let from = self.newest[lpn.index()];
             from.is_some()
                 && self.space.geometry.block_of(from) != target
                 && (is_new || !self.in_buffer(from))
         };
-        let moved: Vec<Lpn> = pages.map(Lpn).filter(moves).collect();
+        let moved: Vec<DieLpn> = pages.map(DieLpn).filter(moves).collect();
         let last = moved.last().copied();
         for lpn in moved {
             let from = self.newest[lpn.index()];
-            let (to, role) = if flash.written(target) < self.pages() {
-                let position = flash.written(target);
+            let (to, role) = if flash.ledger().write_pointer(target) < self.pages() {
+                let position = flash.ledger().write_pointer(target);
                 (self.space.geometry.ppn(target, position), Role::Data)
             } else {
                 (self.room_in_buffer(scan, flash)?, Role::Log)
@@ -185,14 +186,14 @@ impl Gftl {
             };
             flash
                 .copy(from, to, oob, Cause::Gc, F::Token::default())
-                .map_err(NoRecovery::Flash)?;
+                .map_err(MountError::Flash)?;
             self.move_newest(lpn, to);
         }
         let done = if is_new { vec![old, cut] } else { vec![old] };
         for block in done {
             flash
                 .erase(block, Cause::Gc, F::Token::default())
-                .map_err(NoRecovery::Flash)?;
+                .map_err(MountError::Flash)?;
             let at = self.in_die(block);
             self.blocks[at] = super::PLAIN;
             self.pool.give(block);
@@ -206,12 +207,12 @@ impl Gftl {
         &self,
         scan: &Scan,
         flash: &F,
-    ) -> Result<Ppn, NoRecovery<F::Error>> {
+    ) -> Result<Ppn, MountError<F::Error>> {
         let buffer = scan
             .blocks()
             .filter(|(block, _)| self.blocks[self.in_die(*block)].kind == Kind::Closed);
         let youngest = buffer.max_by_key(|(_, found)| found.last);
-        let room = youngest.map(|(block, _)| (block, flash.written(block)));
+        let room = youngest.map(|(block, _)| (block, flash.ledger().write_pointer(block)));
         let Some((block, position)) = room.filter(|&(_, written)| written < self.pages()) else {
             let text = "no erased page is left to end a cleaning job: writes were cut again and again during the \
                         recovery of a die without a spare block; nothing is lost, and one block more would do";
@@ -225,7 +226,7 @@ impl Gftl {
         let mut oldest = vec![u64::MAX; self.primary.len()];
         for (lpn, &at) in self.newest.iter().enumerate() {
             if at.is_some() && self.in_buffer(at) {
-                let b = self.logical_of(Lpn(lpn as u32)) as usize;
+                let b = self.logical_of(DieLpn(lpn as u32)) as usize;
                 oldest[b] = oldest[b].min(sequence[lpn]);
             }
         }

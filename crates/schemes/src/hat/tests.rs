@@ -289,10 +289,10 @@ fn recovery_reads_are_those_of_the_page() {
         Space::whole(bench.flash.ledger.geometry()),
         case.options_of::<Hat>().unwrap(),
     );
-    let written = (0..60).map(|block| bench.flash.ledger.written(floatgate_core::Pbn(block)));
+    let written = (0..60).map(|block| bench.flash.ledger.write_pointer(floatgate_core::Pbn(block)));
     let oobs: u32 = written.map(|written| (written + 1).min(8)).sum();
     let costs = Hat::recovery_costs(&space.geometry, &options);
-    for means in [Means::FullScan, Means::Fastest] {
+    for means in [RecoveryMode::FullScan, RecoveryMode::Fastest] {
         let mut flash = bench.flash.clone();
         flash.ledger.counters = floatgate_core::report::FlashCounters::default();
         let hat = Hat::recover(&space, &options, means, &mut flash).unwrap();

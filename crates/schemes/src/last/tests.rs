@@ -152,7 +152,7 @@ fn what_does_not_fit_is_refused_by_name() {
 fn start(
     flash: &mut floatgate_testkit::ram::RamFlash,
     case: &Case,
-    means: Means,
+    means: RecoveryMode,
 ) -> (Last, [u64; 3]) {
     let space = Space::whole(flash.ledger.geometry());
     flash.ledger.counters = Default::default();
@@ -182,20 +182,20 @@ fn a_start_reads_what_its_cost_says() {
     let requests = (4..20).map(|lpn| (lpn, 1));
     for (first, pages) in std::iter::once((0, 4)).chain(requests) {
         flash.new_request(pages)[0].fill(first as u8 + 1);
-        let Ok(()) = last.write(&mut flash, &Run::whole(Lpn(first), pages));
+        let Ok(()) = last.write(&mut flash, &Run::whole(DieLpn(first), pages));
     }
     assert_eq!(last.h.logs_in_use(), 5);
     let map_oobs: u64 = (14..17)
-        .map(|b| u64::from((flash.written(Pbn(b)) + 1).min(4)))
+        .map(|b| u64::from((flash.ledger().write_pointer(Pbn(b)) + 1).min(4)))
         .sum();
     let costs = Last::recovery_costs(&geometry, &options);
     let [scan, by_map] = &costs[..] else {
         panic!("two ways back")
     };
-    let (_, counted) = start(&mut flash.clone(), &case, Means::FullScan);
+    let (_, counted) = start(&mut flash.clone(), &case, RecoveryMode::FullScan);
     assert_eq!(scan.oob_reads, 17 * 4);
     assert_eq!(counted, [14 * 4 + map_oobs, 0, scan.programs]);
-    let (mut last, counted) = start(&mut flash, &case, Means::Fastest);
+    let (mut last, counted) = start(&mut flash, &case, RecoveryMode::Fastest);
     let oobs = by_map.oob_reads - 3 * 4 + map_oobs;
     assert_eq!(counted, [oobs, by_map.page_reads, by_map.programs]);
     assert_eq!(
@@ -204,7 +204,7 @@ fn a_start_reads_what_its_cost_says() {
     );
     for lpn in 4..20 {
         flash.new_request(1);
-        let Ok(()) = last.read(&mut flash, &Run::whole(Lpn(lpn), 1));
+        let Ok(()) = last.read(&mut flash, &Run::whole(DieLpn(lpn), 1));
         assert_eq!(flash.buffer()[0][0], lpn as u8 + 1);
     }
 }
@@ -223,13 +223,13 @@ fn roles_and_ranks_come_back() {
     // Section 11, example 3: cold cold cold cold hot hot hot cold hot.
     for lpn in [1, 2, 5, 9, 1, 2, 9, 6, 1] {
         flash.new_request(1);
-        let Ok(()) = last.write(&mut flash, &Run::whole(Lpn(lpn), 1));
+        let Ok(()) = last.write(&mut flash, &Run::whole(DieLpn(lpn), 1));
     }
-    let (last, _) = start(&mut flash, &case, Means::FullScan);
+    let (last, _) = start(&mut flash, &case, RecoveryMode::FullScan);
     let watch = &last.h.watch;
     assert_eq!((watch.blocks(Heat::Hot), watch.blocks(Heat::Cold)), (1, 2));
     let since = |lpn| {
-        let page = last.h.newest_log_page(Lpn(lpn)).unwrap();
+        let page = last.h.newest_log_page(DieLpn(lpn)).unwrap();
         watch.writes_since(page.log, page.position)
     };
     assert_eq!([1, 6, 9, 2, 5].map(since), [0, 1, 2, 3, 6]);

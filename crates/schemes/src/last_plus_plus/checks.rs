@@ -18,11 +18,11 @@ impl LastPlusPlus {
                 let l = self.logical(segment, die);
                 let Some(log) = self.h.owned(l) else { continue };
                 let block = self.h.log_block(log);
-                let geometry = flash.geometry();
+                let geometry = flash.ledger().geometry();
                 if geometry.die_of(block) != die || !self.h.is_aligned(log, l) {
                     return Err(format!("segment {segment}, die {die}: wrong block"));
                 }
-                if flash.written(block) == 0 {
+                if flash.ledger().write_pointer(block) == 0 {
                     return Err(format!("segment {segment}, die {die}: blank log block"));
                 }
             }

@@ -3,7 +3,7 @@
 use super::config::Plan;
 use super::{LastPlusPlus, LastPlusPlusOptions};
 use crate::parts::hybrid;
-use floatgate_core::ftl::RecoveryCost;
+use floatgate_core::described::RecoveryCost;
 use floatgate_core::geometry::{Geometry, Space};
 
 /// Bytes of a page of the snapshot, here, where no part is known: those of the paper's device.

@@ -4,7 +4,7 @@ use super::merge_cost::MergeCost;
 use crate::parts::heat::Heat;
 use crate::parts::hybrid::{Log, LogPage};
 use crate::parts::probe_table::ProbeTable;
-use floatgate_core::address::Lpn;
+use floatgate_core::address::{DieLpn, Lpn};
 use floatgate_core::geometry::Space;
 
 /// Highest value of the update counter: it has two bits.
@@ -127,7 +127,7 @@ impl RandomLogs {
 
     /// `log` was found after a start with these valid pages (position, local page, logical block, update counter). It
     /// takes no more pages.
-    pub fn adopt(&mut self, log: Log, partition: Heat, valid: &[(u32, Lpn, u32, u8)]) {
+    pub fn adopt(&mut self, log: Log, partition: Heat, valid: &[(u32, DieLpn, u32, u8)]) {
         let die = self.die_of(log) as u32;
         self.taken(log, die, partition);
         for &(position, lpn, l, updates) in valid {
@@ -271,7 +271,7 @@ impl RandomLogs {
 
     /// The newest version of a page of logical block `l` has moved.
     #[inline]
-    pub fn moved(&mut self, lpn: Lpn, l: u32, from: Option<LogPage>, to: Option<LogPage>) {
+    pub fn moved(&mut self, lpn: DieLpn, l: u32, from: Option<LogPage>, to: Option<LogPage>) {
         let random = |page: &LogPage| self.partition(page.log).is_some();
         let (from, to) = (from.filter(random), to.filter(random));
         if let Some(LogPage { log, .. }) = from {
@@ -304,7 +304,7 @@ impl RandomLogs {
     /// What does not agree.
     pub fn audit<I>(&self, valid_pages: impl Fn(Log) -> I) -> Result<(), String>
     where
-        I: Iterator<Item = (u32, Lpn)>,
+        I: Iterator<Item = (u32, DieLpn)>,
     {
         let pages = self.space.geometry.pages_per_block;
         let mut key_of = vec![u32::MAX; self.updates.len()];

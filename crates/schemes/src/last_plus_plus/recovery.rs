@@ -18,9 +18,10 @@ use crate::parts::hybrid::{
     BlockMap, FoundLog, Hybrid, KnownBlocks, KnownLog, Log, NamedLog, Shortcuts,
 };
 use crate::parts::scan::{Depth, Scan};
-use floatgate_core::address::{Lpn, Pbn, Ppn};
-use floatgate_core::flash::{Cause, Flash, Oob, OobRead, Role};
-use floatgate_core::ftl::{Means, NoRecovery, Refusal};
+use floatgate_core::Refusal;
+use floatgate_core::address::{DieLpn, Lpn, Pbn, Ppn};
+use floatgate_core::flash::{Cause, Flash, Oob, OobRead, Role, SpareRead};
+use floatgate_core::ftl::{MountError, RecoveryMode};
 use floatgate_core::geometry::{Geometry, Space};
 
 /// The first page of a block that can be read.
@@ -61,7 +62,12 @@ impl<F: Flash> Shortcuts<F> for Kept<'_> {
         let (logs, others): (Vec<Pbn>, Vec<Pbn>) =
             of_unknown_kind.partition(|block| named.contains(block));
         // Where the log blocks are known the snapshot is among the others.
-        let used = |blocks: &[Pbn]| blocks.iter().filter(|&&b| flash.written(b) > 0).count();
+        let used = |blocks: &[Pbn]| {
+            blocks
+                .iter()
+                .filter(|&&b| flash.ledger().write_pointer(b) > 0)
+                .count()
+        };
         let blocks_in_use = used(&logs) + used(&others);
         let mut heads = self.read_heads(others, scan, flash)?;
         let Some(snapshot) = self.read_snapshot(&heads, flash)? else {
@@ -100,7 +106,7 @@ impl Kept<'_> {
         let mut is_known = vec![false; geometry.blocks() as usize];
         if let Some(map) = map {
             for block in (0..geometry.blocks()).map(Pbn) {
-                is_known[block.index()] = flash.written(block) == 0;
+                is_known[block.index()] = flash.ledger().write_pointer(block) == 0;
             }
             for block in map.data.iter().filter(|block| block.is_some()) {
                 is_known[block.index()] = true;
@@ -132,14 +138,14 @@ impl Kept<'_> {
         scan: &mut Scan,
         flash: &mut F,
     ) -> Result<Option<Head>, F::Error> {
-        let written = flash.written(block);
+        let written = flash.ledger().write_pointer(block);
         for position in 0..written.max(1) {
             let at = self.space.geometry.ppn(block, position);
             // Of a blank block the first page is read to see that it is one.
-            if written > 0 && !flash.is_programmed(at) {
+            if written > 0 && !flash.ledger().is_programmed(at) {
                 continue;
             }
-            if let Some(read) = scan.read_page(at, flash)? {
+            if let Some(SpareRead { read, .. }) = scan.read_page(at, flash)? {
                 return Ok(Some(Head {
                     block,
                     position,
@@ -168,7 +174,7 @@ impl Kept<'_> {
             u64::from(geometry.pages_per_block),
         );
         let mut content = Vec::new();
-        for i in 0..self.plan.layout.pages(flash.page_bytes()) {
+        for i in 0..self.plan.layout.pages(flash.ledger().page_bytes()) {
             let (row, die) = (i / dies, i % dies);
             let first = (row - row % per_block) * dies + die;
             let Some(&block) = first_page_of.get(&first) else {
@@ -176,7 +182,7 @@ impl Kept<'_> {
             };
             let at = geometry.ppn(block, (row % per_block) as u32);
             let before = content.len();
-            if flash.is_programmed(at) {
+            if flash.ledger().is_programmed(at) {
                 let take = |bytes: &[u8]| content.extend_from_slice(bytes);
                 flash.read_map(at, take, F::Token::default())?;
             }
@@ -274,7 +280,7 @@ impl Kept<'_> {
                     continue;
                 };
                 let at = geometry.ppn(head.block, position);
-                if !flash.is_programmed(at) {
+                if !flash.ledger().is_programmed(at) {
                     return None;
                 }
                 pages.push((position, self.space.local_lpn(lpn)?));
@@ -288,7 +294,10 @@ impl Kept<'_> {
                 role: head.read.oob.role,
                 first: head.read.sequence,
                 pages,
-                host_pages: flash.programmed(head.block).min(host_positions),
+                host_pages: flash
+                    .ledger()
+                    .programmed_pages(head.block)
+                    .min(host_positions),
             });
         }
         Some(())
@@ -317,7 +326,10 @@ impl Kept<'_> {
                     oob: Oob::new(lpn, partition.role()),
                     sequence,
                 }),
-                None => flash.read_oob(at, Cause::Map, F::Token::default())?.0,
+                None => {
+                    let (found, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
+                    found.map(|found| found.read)
+                }
             };
             if let Some(read) = read {
                 scan.set_page(at, read);
@@ -335,7 +347,7 @@ fn is_snapshot(head: &Head) -> bool {
 fn known_sequential(head: &Head, l: u32, programmed: &[bool], pages_per_block: u32) -> KnownLog {
     let programmed = (0..pages_per_block).filter(|&o| programmed[o as usize]);
     let pages: Vec<_> = programmed
-        .map(|o| (o, Lpn(l * pages_per_block + o)))
+        .map(|o| (o, DieLpn(l * pages_per_block + o)))
         .collect();
     KnownLog {
         block: head.block,
@@ -368,9 +380,9 @@ impl LastPlusPlus {
     pub(super) fn bring_back<F: Flash>(
         space: &Space,
         options: &LastPlusPlusOptions,
-        means: Means,
+        means: RecoveryMode,
         flash: &mut F,
-    ) -> Result<Self, NoRecovery<F::Error>> {
+    ) -> Result<Self, MountError<F::Error>> {
         let (plan, hybrid) = Self::plan(space, options)?;
         let logs = Logs::new(space, options, &plan);
         let mut kept = Kept {
@@ -410,7 +422,7 @@ impl LastPlusPlus {
         flash: &mut F,
         found: Vec<FoundLog>,
         updates: &HashMap<Ppn, u8>,
-    ) -> Result<(), NoRecovery<F::Error>> {
+    ) -> Result<(), MountError<F::Error>> {
         self.check_random_logs(&found)?;
         self.order_dies(&found);
         for FoundLog { log, role, .. } in &found {

@@ -1,5 +1,7 @@
 //! Clean shutdown of LAST++: writes the snapshot, and takes it back before the first change.
 
+use std::cell::OnceCell;
+
 use super::costs::snapshot_blocks;
 use super::snapshot::{LogPages, SegmentBlocks};
 use super::{LastPlusPlus, SNAPSHOT_TAG};
@@ -37,23 +39,24 @@ impl LastPlusPlus {
                 self.snapshot.push(block);
             }
         }
-        let content = if F::BEARS_DATA {
-            self.snapshot_content()
-        } else {
-            Vec::new()
-        };
+        // Worked out when the first page asks for it: a simulated flash never does.
+        let content = OnceCell::new();
         let (dies, per_block) = (u64::from(self.dies()), u64::from(self.h.pages_per_block()));
-        let page_bytes = flash.page_bytes() as usize;
+        let page_bytes = flash.ledger().page_bytes() as usize;
         for i in 0..pages {
             let (row, die) = (i / dies, i % dies);
             let block = self.snapshot[first_of_die[die as usize] + (row / per_block) as usize];
-            let to = flash.geometry().ppn(block, (row % per_block) as u32);
+            let to = flash
+                .ledger()
+                .geometry()
+                .ppn(block, (row % per_block) as u32);
             let oob = Oob {
                 lpn: Lpn(i as u32),
                 role: Role::Map,
                 tag: SNAPSHOT_TAG,
             };
             let fill = |bytes: &mut [u8]| {
+                let content = content.get_or_init(|| self.snapshot_content());
                 let rest = &content[i as usize * page_bytes..];
                 let n = rest.len().min(bytes.len());
                 bytes[..n].copy_from_slice(&rest[..n]);

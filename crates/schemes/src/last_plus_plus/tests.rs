@@ -55,9 +55,9 @@ fn pst(bench: &LastBench, segment: u32) -> Vec<Vec<u32>> {
         .map(|die| {
             let log = ftl.h.owned(ftl.logical(segment, die)).unwrap();
             let block = ftl.h.log_block(log);
-            let geometry = bench.flash.geometry();
+            let geometry = bench.flash.ledger().geometry();
             (0..ftl.h.pages_per_block())
-                .filter(|&o| bench.flash.is_programmed(geometry.ppn(block, o)))
+                .filter(|&o| bench.flash.ledger().is_programmed(geometry.ppn(block, o)))
                 .collect()
         })
         .collect()
@@ -68,7 +68,11 @@ fn entry(bench: &LastBench, lpn: u32) -> Option<(u32, u32, u8, Heat)> {
     let ftl = &bench.ftl;
     let page = ftl.h.newest_log_page(ftl.locate(Lpn(lpn)).local)?;
     let (partition, updates) = ftl.h.watch.random.entry(Some(page))?;
-    let die = bench.flash.geometry().die_of(ftl.h.log_block(page.log));
+    let die = bench
+        .flash
+        .ledger()
+        .geometry()
+        .die_of(ftl.h.log_block(page.log));
     Some((die, page.position, updates, partition))
 }
 
@@ -103,7 +107,7 @@ fn zigzag_segments_of_equation_1() {
         assert_eq!(bench.ftl.h.space().device_lpn(page.local), Lpn(lpn));
         assert_eq!(bench.ftl.h.split(page.local), (page.logical, page.offset));
         // Start state: logical block (s, d) lies in block s of die d.
-        let geometry = bench.flash.geometry();
+        let geometry = bench.flash.ledger().geometry();
         let block = geometry.pbn(page.die, page.segment);
         assert_eq!(
             bench.ftl.h.newest(page.local),
@@ -221,8 +225,11 @@ fn figs_3b_and_8_pages_go_to_the_die_written_longest_ago() {
     assert_eq!(entry(&bench, 11), Some((0, 1, 0, cold)));
     assert_eq!(entry(&bench, 1), Some((1, 1, 1, cold)));
     // The older copy, position 0 of die 0's log block, is invalid.
-    let (block, position) = bench.flash.geometry().split(old);
-    assert_eq!((bench.flash.geometry().die_of(block), position), (0, 0));
+    let (block, position) = bench.flash.ledger().geometry().split(old);
+    assert_eq!(
+        (bench.flash.ledger().geometry().die_of(block), position),
+        (0, 0)
+    );
     let log = bench.ftl.h.watch.random.open(0, cold).unwrap();
     assert!(!bench.ftl.h.is_valid_at(log, 0) && bench.ftl.h.is_valid_at(log, 1));
 }
@@ -414,7 +421,7 @@ fn summary_pages_take_the_last_position() {
     assert_eq!(bench.counters().programs.map, 1);
     assert_eq!(bench.ftl.h.watch.random.in_use(0), 2);
     let block = bench.ftl.h.log_block(log);
-    let at = bench.flash.geometry().ppn(block, 3);
+    let at = bench.flash.ledger().geometry().ppn(block, 3);
     let oob = bench.flash.peek_oob(at).unwrap();
     assert_eq!((oob.oob.role, oob.oob.tag), (Role::Summary, 0));
 }

@@ -9,7 +9,7 @@ use crate::parts::translation::TranslationPages;
 use crate::parts::translation::recovery::{FoundMap, Layout};
 use floatgate_core::address::{Lpn, Pbn, Ppn};
 use floatgate_core::choice;
-use floatgate_core::flash::Flash;
+use floatgate_core::flash::{Flash, Preload};
 use floatgate_core::ftl::Start;
 use floatgate_core::geometry::Geometry;
 
@@ -134,7 +134,7 @@ impl Waiting {
 
 /// The number of the program that was the last so far.
 fn latest<F: Flash>(flash: &F) -> u64 {
-    flash.next_sequence().saturating_sub(1)
+    flash.ledger().next_sequence().saturating_sub(1)
 }
 
 /// What a request in work has loaded and produced.
@@ -168,15 +168,18 @@ pub struct CachedMap {
 
 impl CachedMap {
     /// The map of a fresh device.
-    pub fn format<F: Flash>(
+    ///
+    /// # Errors
+    /// Those of the flash.
+    pub fn format<F: Preload>(
         plan: MapPlan,
         store: &mut PageStore,
         start: Start,
         flash: &mut F,
-    ) -> Self {
+    ) -> Result<Self, F::Error> {
         let (entries, writer) = (plan.entries_per_page, plan.writer);
-        let pages = TranslationPages::format(store, entries, writer, start, flash);
-        Self::cold::<F>(plan, store.geometry(), pages)
+        let pages = TranslationPages::format(store, entries, writer, start, flash)?;
+        Ok(Self::cold(plan, store.geometry(), pages))
     }
 
     /// The map that was found on a flash, with its places in the store. Brings the flash up to date; nothing is
@@ -192,7 +195,7 @@ impl CachedMap {
         flash: &mut F,
     ) -> Result<Self, F::Error> {
         let pages = TranslationPages::recover(store, found, layout, flash)?;
-        let mut map = Self::cold::<F>(plan, store.geometry(), pages);
+        let mut map = Self::cold(plan, store.geometry(), pages);
         let mut request = map.begin();
         store.relieve_dies(
             flash,
@@ -209,11 +212,11 @@ impl CachedMap {
     }
 
     /// Nothing cached.
-    fn cold<F: Flash>(plan: MapPlan, geometry: &Geometry, pages: TranslationPages) -> Self {
+    fn cold(plan: MapPlan, geometry: &Geometry, pages: TranslationPages) -> Self {
         let slots = MapCache::slots(geometry.logical_pages, plan.entries);
         let flushable = if plan.flushes { pages.len() } else { 0 };
         Self {
-            waiting: Waiting::new(if F::BEARS_DATA { slots as usize } else { 0 }),
+            waiting: Waiting::new(slots as usize),
             cache: MapCache::new(geometry.logical_pages, plan.entries, plan.policy),
             dirty: Lists::new(slots as usize, pages.len() as usize),
             unflushed: Vec::new(),

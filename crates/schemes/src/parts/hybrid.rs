@@ -14,9 +14,11 @@ use crate::hints::{large_table, prefetch};
 use crate::parts::lists::Lists;
 use crate::parts::map_area::{MapArea, MapShape, Work};
 use crate::parts::pool::Pool;
-use floatgate_core::address::{Lpn, Pbn, Ppn};
-use floatgate_core::flash::{Cause, Flash, Oob, Role, Slot};
-use floatgate_core::ftl::{Refusal, Start};
+use crate::parts::start;
+use floatgate_core::Refusal;
+use floatgate_core::address::{DieLpn, Pbn, Ppn};
+use floatgate_core::flash::{Cause, Flash, Oob, Preload, Role, Slot};
+use floatgate_core::ftl::{MountError, Start};
 use floatgate_core::geometry::{Geometry, ProgramOrder, Space};
 use floatgate_core::report::Merges;
 
@@ -91,7 +93,7 @@ pub trait Watch {
     /// The newest version of local page `lpn` of logical block `l` has moved; `None` stands for a data block or
     /// nowhere. Comes after `lost` and `gained` of the same move.
     #[inline(always)]
-    fn moved(&mut self, lpn: Lpn, l: u32, from: Option<LogPage>, to: Option<LogPage>) {
+    fn moved(&mut self, lpn: DieLpn, l: u32, from: Option<LogPage>, to: Option<LogPage>) {
         let _ = (lpn, l, from, to);
     }
     /// `log` has been erased or has become a data block.
@@ -218,7 +220,7 @@ pub struct Hybrid<W = ()> {
     log_of: Vec<Log>,
     logs: Vec<LogBlock>,
     /// Page programmed at each position of each log block.
-    log_pages: Vec<Lpn>,
+    log_pages: Vec<DieLpn>,
     owned: Vec<Log>,
     free_slots: Vec<u64>,
     slots_per_die: u32,
@@ -267,13 +269,13 @@ impl<W: Watch> Hybrid<W> {
     ///
     /// # Errors
     /// A refusal that shows the sum of blocks, or names the option at fault.
-    pub fn format<F: Flash>(
+    pub fn format<F: Preload>(
         space: &Space,
         plan: &HybridPlan,
         start: Start,
         watch: W,
         flash: &mut F,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, MountError<F::Error>> {
         let mut hybrid = Self::blank(space, plan, watch)?;
         let geometry = &space.geometry;
         let per_die = geometry.logical_blocks_per_die();
@@ -286,7 +288,7 @@ impl<W: Watch> Hybrid<W> {
                 .push(Pool::new((first + used..first + usable).map(Pbn), usable));
         }
         if start == Start::Full {
-            hybrid.fill(flash);
+            hybrid.fill(flash).map_err(MountError::Flash)?;
         }
         if plan.map_blocks > 0 {
             let shape = plan.map_shape(space);
@@ -313,7 +315,7 @@ impl<W: Watch> Hybrid<W> {
             data: vec![Pbn::NONE; logical_blocks as usize],
             log_of: vec![Log::NONE; space.blocks() as usize],
             logs: vec![BLANK; slots as usize],
-            log_pages: vec![Lpn::NONE; (slots * geometry.pages_per_block) as usize],
+            log_pages: vec![DieLpn::NONE; (slots * geometry.pages_per_block) as usize],
             owned: vec![Log::NONE; logical_blocks as usize],
             free_slots: Vec::new(),
             slots_per_die: plan.log_slots,
@@ -335,20 +337,11 @@ impl<W: Watch> Hybrid<W> {
     }
 
     /// Every logical block whole and valid in the physical block of the same number.
-    fn fill<F: Flash>(&mut self, flash: &mut F) {
-        let geometry = &self.space.geometry;
-        let (pages, per_die) = (geometry.pages_per_block, geometry.logical_blocks_per_die());
-        for l in 0..self.data.len() as u32 {
-            let block = geometry.pbn(self.space.first_die + l / per_die, l % per_die);
-            self.data[l as usize] = block;
-            for o in 0..pages {
-                self.newest[(l * pages + o) as usize] = geometry.ppn(block, o);
-            }
-            let space = &self.space;
-            flash.preload(block, pages, Role::Data, &mut |o| {
-                space.device_lpn(Lpn(l * pages + o))
-            });
-        }
+    fn fill<F: Preload>(&mut self, flash: &mut F) -> Result<(), F::Error> {
+        let data = &mut self.data;
+        start::fill(&self.space, flash, &mut self.newest, |l, block| {
+            data[l as usize] = block;
+        })
     }
 
     /// The part of the device that this instance serves.
@@ -364,25 +357,25 @@ impl<W: Watch> Hybrid<W> {
 
     /// Logical block and offset of a local page.
     #[inline(always)]
-    pub fn split(&self, lpn: Lpn) -> (u32, u32) {
+    pub fn split(&self, lpn: DieLpn) -> (u32, u32) {
         self.space.geometry.by_pages().div_rem(lpn.0)
     }
 
     /// The entry of a page will be wanted soon.
     #[inline(always)]
-    pub fn prefetch(&self, lpn: Lpn) {
+    pub fn prefetch(&self, lpn: DieLpn) {
         prefetch(&self.newest, lpn.index());
     }
 
     /// Where the newest version of a page lies, or `NONE` if the page is not live.
     #[inline(always)]
-    pub fn newest(&self, lpn: Lpn) -> Ppn {
+    pub fn newest(&self, lpn: DieLpn) -> Ppn {
         self.newest[lpn.index()]
     }
 
     /// The log block that holds the newest version of a page, if one does.
     #[inline(always)]
-    pub fn newest_log(&self, lpn: Lpn) -> Option<Log> {
+    pub fn newest_log(&self, lpn: DieLpn) -> Option<Log> {
         let at = self.newest[lpn.index()];
         if at.is_none() {
             return None;
@@ -403,7 +396,7 @@ impl<W: Watch> Hybrid<W> {
 
     /// Where in the log blocks the newest version of a page lies, if it lies there.
     #[inline(always)]
-    pub fn newest_log_page(&self, lpn: Lpn) -> Option<LogPage> {
+    pub fn newest_log_page(&self, lpn: DieLpn) -> Option<LogPage> {
         self.log_page_at(self.newest[lpn.index()])
     }
 
@@ -485,7 +478,7 @@ impl<W: Watch> Hybrid<W> {
 
     /// The page programmed at a position of a log block (whether still valid or not).
     #[inline(always)]
-    pub fn log_page(&self, log: Log, position: u32) -> Lpn {
+    pub fn log_page(&self, log: Log, position: u32) -> DieLpn {
         self.log_pages[log.index() * self.pages_per_block() as usize + position as usize]
     }
 
@@ -497,7 +490,7 @@ impl<W: Watch> Hybrid<W> {
     }
 
     /// The valid pages of a log block: position, local page, logical block.
-    pub fn valid_pages(&self, log: Log) -> impl Iterator<Item = (u32, Lpn, u32)> + '_ {
+    pub fn valid_pages(&self, log: Log) -> impl Iterator<Item = (u32, DieLpn, u32)> + '_ {
         (0..self.pages_per_block())
             .filter(move |&position| self.is_valid_at(log, position))
             .map(move |position| {
@@ -510,7 +503,7 @@ impl<W: Watch> Hybrid<W> {
     #[inline(always)]
     pub fn written<F: Flash>(&self, flash: &F, log: Log) -> u32 {
         let block = &self.logs[log.index()];
-        flash.written(block.pbn).max(block.sealed)
+        flash.ledger().write_pointer(block.pbn).max(block.sealed)
     }
 
     /// Whether a log block has no free position above its highest programmed one.
@@ -584,7 +577,7 @@ impl<W: Watch> Hybrid<W> {
         &mut self,
         flash: &mut F,
         slot: Slot,
-        lpn: Lpn,
+        lpn: DieLpn,
     ) -> Result<bool, F::Error> {
         let (l, o) = self.split(lpn);
         if self.data[l as usize].is_none() {
@@ -596,7 +589,7 @@ impl<W: Watch> Hybrid<W> {
         }
         let to = self.space.geometry.ppn(block, o);
         let oob = Oob::new(self.space.device_lpn(lpn), Role::Data);
-        flash.host_program(slot, to, oob, F::Token::default())?;
+        flash.program_host(slot, to, oob, F::Token::default())?;
         self.move_newest(lpn, to, Loss::Overwritten);
         Ok(true)
     }
@@ -670,7 +663,7 @@ impl<W: Watch> Hybrid<W> {
         flash: &mut F,
         slot: Slot,
         log: Log,
-        lpn: Lpn,
+        lpn: DieLpn,
         role: Role,
     ) -> Result<(), F::Error> {
         let position = self.written(flash, log);
@@ -688,12 +681,12 @@ impl<W: Watch> Hybrid<W> {
         slot: Slot,
         log: Log,
         position: u32,
-        lpn: Lpn,
+        lpn: DieLpn,
         role: Role,
     ) -> Result<(), F::Error> {
         let to = self.space.geometry.ppn(self.log_block(log), position);
         let oob = Oob::new(self.space.device_lpn(lpn), role);
-        flash.host_program(slot, to, oob, F::Token::default())?;
+        flash.program_host(slot, to, oob, F::Token::default())?;
         self.logs[log.index()].host_pages += 1;
         self.note_log_page(log, position, lpn);
         self.move_newest(lpn, to, Loss::Overwritten);
@@ -708,7 +701,7 @@ impl<W: Watch> Hybrid<W> {
         &mut self,
         flash: &mut F,
         log: Log,
-        lpn: Lpn,
+        lpn: DieLpn,
         role: Role,
     ) -> Result<(), F::Error> {
         self.carry_to_log(flash, log, lpn, role, 0)
@@ -723,7 +716,7 @@ impl<W: Watch> Hybrid<W> {
         &mut self,
         flash: &mut F,
         log: Log,
-        lpn: Lpn,
+        lpn: DieLpn,
         role: Role,
         tag: u32,
     ) -> Result<(), F::Error> {
@@ -735,7 +728,7 @@ impl<W: Watch> Hybrid<W> {
         Ok(())
     }
 
-    fn note_log_page(&mut self, log: Log, position: u32, lpn: Lpn) {
+    fn note_log_page(&mut self, log: Log, position: u32, lpn: DieLpn) {
         let (l, o) = self.split(lpn);
         let pages = self.pages_per_block() as usize;
         self.log_pages[log.index() * pages + position as usize] = lpn;
@@ -747,7 +740,7 @@ impl<W: Watch> Hybrid<W> {
     fn copy<F: Flash>(
         &mut self,
         flash: &mut F,
-        lpn: Lpn,
+        lpn: DieLpn,
         to: Ppn,
         role: Role,
         tag: u32,
@@ -767,7 +760,12 @@ impl<W: Watch> Hybrid<W> {
     /// # Errors
     /// Those of the flash.
     #[inline]
-    pub fn read<F: Flash>(&mut self, flash: &mut F, slot: Slot, lpn: Lpn) -> Result<(), F::Error> {
+    pub fn read<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        slot: Slot,
+        lpn: DieLpn,
+    ) -> Result<(), F::Error> {
         self.read_after(flash, slot, lpn, F::Token::default())
     }
 
@@ -780,22 +778,22 @@ impl<W: Watch> Hybrid<W> {
         &mut self,
         flash: &mut F,
         slot: Slot,
-        lpn: Lpn,
+        lpn: DieLpn,
         after: F::Token,
     ) -> Result<(), F::Error> {
         self.prove(flash, lpn)?;
         let at = self.newest(lpn);
         if at.is_none() {
-            flash.host_unwritten(slot, after);
+            flash.absent(slot, after);
             return Ok(());
         }
-        flash.host_read(slot, at, after)?;
+        flash.read_host(slot, at, after)?;
         Ok(())
     }
 
     /// Drops a page; it is not live any more.
     #[inline]
-    pub fn trim(&mut self, lpn: Lpn) {
+    pub fn trim(&mut self, lpn: DieLpn) {
         if self.newest(lpn).is_some() {
             self.move_newest(lpn, Ppn::NONE, Loss::Trimmed);
         }
@@ -803,7 +801,7 @@ impl<W: Watch> Hybrid<W> {
 
     /// The one place where the newest version of a page moves.
     #[inline]
-    fn move_newest(&mut self, lpn: Lpn, to: Ppn, why: Loss) {
+    fn move_newest(&mut self, lpn: DieLpn, to: Ppn, why: Loss) {
         let (l, _) = self.split(lpn);
         let from = std::mem::replace(&mut self.newest[lpn.index()], to);
         let left = self.log_page_at(from);
@@ -872,9 +870,10 @@ impl<W: Watch> Hybrid<W> {
 /// Whether page `o` of a block can be programmed now.
 #[inline(always)]
 pub fn programmable<F: Flash>(flash: &F, block: Pbn, o: u32) -> bool {
-    if o >= flash.written(block) {
+    if o >= flash.ledger().write_pointer(block) {
         return true;
     }
-    let geometry = flash.geometry();
-    geometry.program_order == ProgramOrder::Any && !flash.is_programmed(geometry.ppn(block, o))
+    let geometry = flash.ledger().geometry();
+    geometry.program_order == ProgramOrder::Any
+        && !flash.ledger().is_programmed(geometry.ppn(block, o))
 }

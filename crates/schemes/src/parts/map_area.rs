@@ -6,11 +6,12 @@
 //! thereby knows the versions that the others must have: a map of which anything is missing, or older than it was,
 //! does not add up (see [`FoundArea`]).
 
+use floatgate_core::ftl::MountError;
 use std::collections::VecDeque;
 
+use floatgate_core::Refusal;
 use floatgate_core::address::{Lpn, Pbn, Ppn};
-use floatgate_core::flash::{Cause, Flash, Oob, Role};
-use floatgate_core::ftl::Refusal;
+use floatgate_core::flash::{Cause, Flash, Oob, Preload, Role, SpareArea};
 use floatgate_core::geometry::Space;
 
 mod recovery;
@@ -137,13 +138,13 @@ impl MapArea {
     ///
     /// # Errors
     /// If the map does not fit its blocks.
-    pub fn format<F: Flash>(
+    pub fn format<F: Preload>(
         space: &Space,
         die: u32,
         shape: MapShape,
         value: impl Fn(u32) -> u32,
         flash: &mut F,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, MountError<F::Error>> {
         let geometry = &space.geometry;
         let pages_per_block = geometry.pages_per_block;
         let pages = shape.check(pages_per_block)?;
@@ -162,14 +163,18 @@ impl MapArea {
             );
             area.used += 1;
         }
+        area.versions.fill(1);
+        area.writes = pages.into();
         for (first, block) in (0..pages).step_by(pages_per_block as usize).zip(base.0..) {
             let here = (pages - first).min(pages_per_block);
-            let mut fill = |i: u32, bytes: &mut [u8]| area.fill(first + i, &value, bytes);
-            flash.preload_map(Pbn(block), here, &mut |i| Lpn(first + i), &mut fill);
-        }
-        for page in 0..pages {
-            area.count_write(page);
-            flash.preload_oob_bytes(area.place[page as usize], |bytes| area.sign(page, bytes));
+            // Written one after the other: each was the last so far.
+            let oob_of = |i: u32| {
+                let signature = signature(1, u64::from(first + i) + 1);
+                Oob::new(Lpn(first + i), Role::Map).with_bytes(signature)
+            };
+            let fill = |i: u32, bytes: &mut [u8]| area.fill(first + i, &value, bytes);
+            let made = flash.preload_map(Pbn(block), here, oob_of, fill);
+            made.map_err(MountError::Flash)?;
         }
         Ok(area)
     }
@@ -250,10 +255,9 @@ impl MapArea {
         let to = self.next(flash);
         self.work.programs += 1;
         self.count_write(page);
-        flash.next_oob_bytes(|bytes| self.sign(page, bytes));
         flash.program_map(
             to,
-            Oob::new(Lpn(page), Role::Map),
+            self.signed(page),
             |bytes| self.fill(page, value, bytes),
             F::Token::default(),
         )?;
@@ -265,7 +269,7 @@ impl MapArea {
     fn reclaim<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
         let victim = self.full.pop_front().expect("some map block is full");
         for position in 0..self.pages_per_block {
-            let from = flash.geometry().ppn(victim, position);
+            let from = flash.ledger().geometry().ppn(victim, position);
             let page =
                 self.page_at[((victim.0 - self.base.0) * self.pages_per_block + position) as usize];
             if page != u32::MAX && self.place[page as usize] == from {
@@ -273,14 +277,8 @@ impl MapArea {
                 self.work.reads += 1;
                 self.work.programs += 1;
                 self.count_write(page);
-                flash.next_oob_bytes(|bytes| self.sign(page, bytes));
-                flash.copy(
-                    from,
-                    to,
-                    Oob::new(Lpn(page), Role::Map),
-                    Cause::Map,
-                    F::Token::default(),
-                )?;
+                let oob = self.signed(page);
+                flash.copy(from, to, oob, Cause::Map, F::Token::default())?;
                 self.place_at(flash, page, to);
             }
         }
@@ -299,9 +297,9 @@ impl MapArea {
     }
 
     /// The bytes in the OOB of a map page: its version, and the sum of all versions.
-    fn sign(&self, page: u32, bytes: &mut [u8]) {
-        bytes[..8].copy_from_slice(&self.versions[page as usize].to_le_bytes());
-        bytes[8..16].copy_from_slice(&self.writes.to_le_bytes());
+    fn signed(&self, page: u32) -> impl SpareArea + use<> {
+        let signature = signature(self.versions[page as usize], self.writes);
+        Oob::new(Lpn(page), Role::Map).with_bytes(signature)
     }
 
     /// The content of a map page: its entries, as many as it has bytes for.
@@ -313,13 +311,20 @@ impl MapArea {
     }
 
     fn next<F: Flash>(&mut self, flash: &F) -> Ppn {
-        let to = flash.geometry().ppn(self.current, self.used);
+        let to = flash.ledger().geometry().ppn(self.current, self.used);
         self.used += 1;
         to
     }
 
     fn place_at<F: Flash>(&mut self, flash: &F, page: u32, at: Ppn) {
-        let base = flash.geometry().first_page(self.base);
+        let base = flash.ledger().geometry().first_page(self.base);
         self.note(page, at, base);
+    }
+}
+/// The OOB bytes of a copy of a map page: its version, and the versions of all map pages together.
+fn signature(version: u64, writes: u64) -> impl FnOnce(&mut [u8]) {
+    move |bytes| {
+        bytes[..8].copy_from_slice(&version.to_le_bytes());
+        bytes[8..16].copy_from_slice(&writes.to_le_bytes());
     }
 }

@@ -4,9 +4,10 @@
 use crate::hints::{large_table, prefetch};
 use crate::parts::pool::Pool;
 use crate::parts::victims::{GcPolicy, Victims};
+use floatgate_core::Refusal;
 use floatgate_core::address::{Lpn, Pbn, Ppn};
-use floatgate_core::flash::{Flash, Oob, Role, Slot};
-use floatgate_core::ftl::{Refusal, Start};
+use floatgate_core::flash::{Flash, Oob, Preload, Role, Slot};
+use floatgate_core::ftl::{MountError, Start};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::{choice, options};
 
@@ -124,12 +125,12 @@ impl PageStore {
     ///
     /// # Errors
     /// A refusal if the spare blocks do not suffice.
-    pub fn format<F: Flash>(
+    pub fn format<F: Preload>(
         space: &Space,
         options: &PageOptions,
         start: Start,
         flash: &mut F,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, MountError<F::Error>> {
         Self::check(options)?;
         Self::format_with_map_blocks(space, options, 0, start, flash)
     }
@@ -149,13 +150,13 @@ impl PageStore {
     ///
     /// # Errors
     /// A refusal if the spare blocks do not suffice.
-    pub fn format_with_map_blocks<F: Flash>(
+    pub fn format_with_map_blocks<F: Preload>(
         space: &Space,
         options: &PageOptions,
         map_blocks: u32,
         start: Start,
         flash: &mut F,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, MountError<F::Error>> {
         let mut store = Self::blank(space, options, map_blocks)?;
         let geometry = &space.geometry;
         let per_die = geometry.logical_blocks_per_die();
@@ -166,7 +167,7 @@ impl PageStore {
             store.add_die(free, 0);
         }
         if start == Start::Full {
-            store.fill(flash, per_die);
+            store.fill(flash, per_die).map_err(MountError::Flash)?;
         }
         Ok(store)
     }
@@ -222,7 +223,7 @@ impl PageStore {
     }
 
     /// Local page `p` of every die at its local physical page `p`, in ascending LPN order.
-    fn fill<F: Flash>(&mut self, flash: &mut F, per_die: u32) {
+    fn fill<F: Preload>(&mut self, flash: &mut F, per_die: u32) -> Result<(), F::Error> {
         let (dies, pages) = (self.geometry.dies, self.geometry.pages_per_block);
         for die in 0..dies {
             for index in 0..per_die {
@@ -236,11 +237,12 @@ impl PageStore {
                 }
                 let last = u64::from(lpn_of(pages - 1).0) + 1;
                 self.victims.filled(block, last);
-                flash.preload(block, pages, Role::Data, &mut |o| lpn_of(o));
+                flash.preload(block, pages, |o| Oob::new(lpn_of(o), Role::Data))?;
             }
             self.dies[die as usize].valid = per_die * pages;
         }
         self.clock = u64::from(self.geometry.logical_pages);
+        Ok(())
     }
 
     /// The map entry of a page will be wanted soon.
@@ -306,7 +308,7 @@ impl PageStore {
             here = &mut self.dies[die as usize];
         }
         let (to, full) = here.host.take();
-        let done = flash.host_program(slot, to, Oob::new(lpn, Role::Data), after)?;
+        let done = flash.program_host(slot, to, Oob::new(lpn, Role::Data), after)?;
         self.now_at(lpn, to, die, full);
         Ok(done)
     }

@@ -22,8 +22,8 @@ mod spare_bytes;
 
 pub use spare_bytes::SpareBytes;
 
-use floatgate_core::address::{Lpn, Pbn, Ppn};
-use floatgate_core::flash::{Cause, Flash, OobRead, Role, SEQUENCE_MAX};
+use floatgate_core::address::{DieLpn, Pbn, Ppn};
+use floatgate_core::flash::{Cause, Flash, OobRead, Role, SEQUENCE_MAX, SpareRead};
 use floatgate_core::geometry::Space;
 
 /// Tag of a moved page: the move goes on.
@@ -149,7 +149,7 @@ impl Scan {
         };
         for i in 0..space.blocks() {
             scan.blocks[i as usize].is_used =
-                !scan.is_left_out(i) && flash.written(Pbn(scan.first.0 + i)) > 0;
+                !scan.is_left_out(i) && flash.ledger().write_pointer(Pbn(scan.first.0 + i)) > 0;
         }
         scan
     }
@@ -162,14 +162,15 @@ impl Scan {
         &mut self,
         at: Ppn,
         flash: &mut F,
-    ) -> Result<Option<OobRead>, F::Error> {
-        let (oob, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
+    ) -> Result<Option<SpareRead>, F::Error> {
+        let (found, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
+        let oob = found.map(|found| found.read);
         let (block, position) = self.space.geometry.split(at);
         let block = (block.0 - self.first.0) as usize;
         let pages = self.space.geometry.pages_per_block as usize;
         self.is_read[block * pages + position as usize] = true;
         self.note(block, position, oob);
-        Ok(oob)
+        Ok(found)
     }
 
     /// Reads the OOBs of a block that have not been read.
@@ -185,7 +186,7 @@ impl Scan {
         let pages = self.space.geometry.pages_per_block;
         let end = match depth {
             Depth::Whole => pages,
-            Depth::UpToErased => pages.min(flash.written(block) + 1),
+            Depth::UpToErased => pages.min(flash.ledger().write_pointer(block) + 1),
         };
         for position in 0..end {
             let index = (block.0 - self.first.0) * pages + position;
@@ -276,7 +277,7 @@ impl Scan {
     }
 
     /// The readable pages of a block: position, local page, OOB.
-    pub fn pages_of(&self, block: Pbn) -> impl Iterator<Item = (u32, Lpn, OobRead)> + '_ {
+    pub fn pages_of(&self, block: Pbn) -> impl Iterator<Item = (u32, DieLpn, OobRead)> + '_ {
         let pages = self.space.geometry.pages_per_block as usize;
         let first = (block.0 - self.first.0) as usize * pages;
         let oobs = self.oobs[first..first + pages].iter().enumerate();
@@ -288,7 +289,7 @@ impl Scan {
     }
 
     /// The readable page at an address of the space, with its local page.
-    pub fn page_at(&self, at: Ppn) -> Option<(Lpn, OobRead)> {
+    pub fn page_at(&self, at: Ppn) -> Option<(DieLpn, OobRead)> {
         let first = self.space.geometry.first_page(self.first);
         let oob = (*self.oobs.get(at.0.checked_sub(first.0)? as usize)?)?;
         Some((self.space.local_lpn(oob.oob.lpn)?, oob))
@@ -337,7 +338,7 @@ impl Scan {
         // source of a younger unfinished move.
         doubtful.sort_unstable_by_key(|&block| self.found(block).first);
         for block in doubtful {
-            let alone = |(_, lpn, oob): (u32, Lpn, OobRead)| {
+            let alone = |(_, lpn, oob): (u32, DieLpn, OobRead)| {
                 newest.place[lpn.index()].is_none()
                     && self.counts(&fences, block, lpn, oob.sequence)
             };
@@ -386,7 +387,7 @@ impl Scan {
     }
 
     /// Whether rule 3 lets a copy count.
-    fn counts(&self, fences: &[(u64, Pbn)], block: Pbn, lpn: Lpn, sequence: u64) -> bool {
+    fn counts(&self, fences: &[(u64, Pbn)], block: Pbn, lpn: DieLpn, sequence: u64) -> bool {
         let l = self.space.geometry.by_pages().div(lpn.0) as usize;
         let fence = fences.get(l);
         fence.is_none_or(|&(since, rebuilt)| sequence > since || block == rebuilt)
@@ -461,7 +462,7 @@ pub struct Newest {
 mod tests {
     use super::{MORE, Rules, Scan};
     use floatgate_core::flash::{Oob, OobRead, Role};
-    use floatgate_core::{Geometry, Lpn, Pbn, ProgramOrder, Space};
+    use floatgate_core::{DieLpn, Geometry, Pbn, ProgramOrder, Space};
     use floatgate_testkit::ram::RamFlash;
 
     /// Block 2 was a data block on its way out: trimmed pages are in it, and its cut erase took the page that ended
@@ -474,7 +475,7 @@ mod tests {
         let mut scan = Scan::unread(&Space::whole(&geometry), 0, &flash);
         for (block, position, sequence) in [(2, 0, 10), (2, 1, 11), (0, 0, 20)] {
             let oob = Oob {
-                lpn: Lpn(position),
+                lpn: DieLpn(position),
                 role: Role::Data,
                 tag: MORE,
             };

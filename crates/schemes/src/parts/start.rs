@@ -1,17 +1,34 @@
 //! The start state `full` of schemes that map blocks.
 
-use floatgate_core::address::{Lpn, Pbn, Ppn};
-use floatgate_core::flash::{Flash, Role};
+use floatgate_core::address::{DieLpn, Pbn, Ppn};
+use floatgate_core::flash::{Oob, Preload, Role, SpareArea};
 use floatgate_core::geometry::Space;
 
 /// Fills a space: every logical block whole and valid in the physical block of the same number of its die.
 /// `newest` gets the place of each page, `data_block` hears of each logical block.
-pub fn fill<F: Flash>(
+///
+/// # Errors
+/// Those of the flash.
+pub fn fill<F: Preload>(
     space: &Space,
     flash: &mut F,
     newest: &mut [Ppn],
+    data_block: impl FnMut(u32, Pbn),
+) -> Result<(), F::Error> {
+    fill_with(space, flash, newest, |_, oob| oob, data_block)
+}
+
+/// The same with what `spare` makes of each page's OOB.
+///
+/// # Errors
+/// Those of the flash.
+pub fn fill_with<F: Preload, O: SpareArea>(
+    space: &Space,
+    flash: &mut F,
+    newest: &mut [Ppn],
+    spare: impl Fn(DieLpn, Oob) -> O,
     mut data_block: impl FnMut(u32, Pbn),
-) {
+) -> Result<(), F::Error> {
     let geometry = &space.geometry;
     let (pages, per_die) = (geometry.pages_per_block, geometry.logical_blocks_per_die());
     for l in 0..space.logical_blocks() {
@@ -20,8 +37,11 @@ pub fn fill<F: Flash>(
         for o in 0..pages {
             newest[(first + o) as usize] = geometry.ppn(block, o);
         }
-        let lpn_of = &mut |o| space.device_lpn(Lpn(first + o));
-        flash.preload(block, pages, Role::Data, lpn_of);
+        flash.preload(block, pages, |o| {
+            let page = DieLpn(first + o);
+            spare(page, Oob::new(space.device_lpn(page), Role::Data))
+        })?;
         data_block(l, block);
     }
+    Ok(())
 }

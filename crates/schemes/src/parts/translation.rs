@@ -5,7 +5,7 @@
 use crate::parts::page_store::{Append, PageStore};
 use crate::parts::scan::move_tag;
 use floatgate_core::address::{Divisor, Lpn, Pbn, Ppn};
-use floatgate_core::flash::{Cause, Flash, Oob, Role};
+use floatgate_core::flash::{Cause, Flash, Oob, Preload, Role, SpareArea};
 use floatgate_core::ftl::Start;
 use floatgate_core::geometry::Geometry;
 
@@ -23,14 +23,14 @@ pub struct TranslationPages {
     open: Vec<Append>,
     by_entries: Divisor,
     by_dies: Divisor,
-    /// Old bytes of the page being rewritten (only where the flash bears data).
+    /// Old bytes of the page being rewritten .
     content: Vec<u8>,
     logical_pages: u32,
     /// Least erased and map blocks together on a die, by the proof of the reserve.
     floor: u32,
     /// Translation pages moved by collections.
     pub moves: u64,
-    /// [`Checkpoint::version`] of each; kept up only where the flash bears data.
+    /// [`Checkpoint::version`] of each; as the OOBs of its copies tell it.
     versions: Vec<u32>,
     /// What the OOBs of translation pages say of the map as a whole. Whoever owns the map keeps
     /// [`Checkpoint::pending`] up to date; `u64::MAX` if no change waits.
@@ -45,22 +45,25 @@ pub fn whole_map_blocks(geometry: &Geometry, entries_per_page: u32) -> u32 {
 
 impl TranslationPages {
     /// The map of a fresh device: with start `full` behind the data of every die, else not written yet.
-    pub fn format<F: Flash>(
+    ///
+    /// # Errors
+    /// Those of the flash.
+    pub fn format<F: Preload>(
         store: &mut PageStore,
         entries_per_page: u32,
         writer: u8,
         start: Start,
         flash: &mut F,
-    ) -> Self {
+    ) -> Result<Self, F::Error> {
         let geometry = store.geometry().clone();
         let pages = geometry.logical_pages.div_ceil(entries_per_page);
         let none = vec![Ppn::NONE; pages as usize];
         let unwritten = vec![0; pages as usize];
         let mut map = Self::found(&geometry, entries_per_page, writer, none, unwritten);
         if start == Start::Full {
-            map.fill(store, flash, &geometry);
+            map.fill(store, flash, &geometry)?;
         }
-        map
+        Ok(map)
     }
 
     /// A map whose translation pages lie at those places, in closed blocks.
@@ -92,7 +95,12 @@ impl TranslationPages {
         }
     }
 
-    fn fill<F: Flash>(&mut self, store: &mut PageStore, flash: &mut F, geometry: &Geometry) {
+    fn fill<F: Preload>(
+        &mut self,
+        store: &mut PageStore,
+        flash: &mut F,
+        geometry: &Geometry,
+    ) -> Result<(), F::Error> {
         let pages = self.gtd.len() as u32;
         for page in 0..pages {
             let die = self.home(page) as usize;
@@ -103,6 +111,14 @@ impl TranslationPages {
             store.map_programmed(Lpn(page), to, full);
             self.gtd[page as usize] = to;
         }
+        self.versions.fill(1);
+        self.checkpoint.writes = pages;
+        let checkpoint = Checkpoint {
+            // After all of them.
+            pending: flash.ledger().next_sequence() + u64::from(pages),
+            version: 1,
+            ..self.checkpoint
+        };
         for first in 0..pages {
             let (block, position) = geometry.split(self.gtd[first as usize]);
             if position == 0 {
@@ -111,36 +127,26 @@ impl TranslationPages {
                 flash.preload_map(
                     block,
                     left.min(geometry.pages_per_block),
-                    &mut |i| Lpn(number(i)),
-                    &mut |i, bytes| self.write_all(number(i), store, bytes),
-                );
+                    |i| {
+                        Oob::new(Lpn(number(i)), Role::Map)
+                            .with_bytes(move |bytes| checkpoint.put(bytes))
+                    },
+                    |i, bytes| self.write_all(number(i), store, bytes),
+                )?;
             }
         }
-        if F::BEARS_DATA {
-            self.versions.fill(1);
-            self.checkpoint.writes = pages;
-            let checkpoint = Checkpoint {
-                pending: flash.next_sequence(),
-                version: 1,
-                ..self.checkpoint
-            };
-            for &at in &self.gtd {
-                flash.preload_oob_bytes(at, |bytes| checkpoint.put(bytes));
-            }
-        }
+        Ok(())
     }
 
-    /// Gives the next program of a translation page its checkpoint: `pending` is the oldest change that is not on flash
-    /// after it.
-    fn mark<F: Flash>(&self, flash: &mut F, page: u32, pending: u64) {
-        if F::BEARS_DATA {
-            let checkpoint = Checkpoint {
-                pending: pending.min(flash.next_sequence()),
-                version: self.versions[page as usize],
-                ..self.checkpoint
-            };
-            flash.next_oob_bytes(|bytes| checkpoint.put(bytes));
-        }
+    /// The spare area of the next program of a translation page, with its checkpoint: `pending` is the oldest change that
+    /// is not on flash after it.
+    fn signed<F: Flash>(&self, flash: &F, oob: Oob, pending: u64) -> impl SpareArea + use<F> {
+        let checkpoint = Checkpoint {
+            pending: pending.min(flash.ledger().next_sequence()),
+            version: self.versions[oob.lpn.index()],
+            ..self.checkpoint
+        };
+        oob.with_bytes(move |bytes| checkpoint.put(bytes))
     }
 
     fn write_all(&self, page: u32, store: &PageStore, bytes: &mut [u8]) {
@@ -286,15 +292,12 @@ impl TranslationPages {
         fill: impl FnOnce(&Self, &PageStore, &mut [u8]),
     ) -> Result<(), F::Error> {
         let old = self.gtd[page as usize];
-        if F::BEARS_DATA {
-            let version = &mut self.versions[page as usize];
-            *version = version.wrapping_add(1);
-            self.checkpoint.writes = self.checkpoint.writes.wrapping_add(1);
-        }
+        let version = &mut self.versions[page as usize];
+        *version = version.wrapping_add(1);
+        self.checkpoint.writes = self.checkpoint.writes.wrapping_add(1);
         let die = self.home(page) as usize;
         let (to, full) = self.open[die].take();
-        self.mark(flash, page, pending);
-        let oob = Oob::new(Lpn(page), Role::Map);
+        let oob = self.signed(flash, Oob::new(Lpn(page), Role::Map), pending);
         flash.program_map(to, oob, |bytes| fill(self, store, bytes), after)?;
         store.map_programmed(Lpn(page), to, full);
         if old.is_some() {
@@ -366,8 +369,8 @@ impl TranslationPages {
             self.open[die as usize] = store.open_map(die);
         }
         let (to, full) = self.open[die as usize].take();
-        self.mark(flash, oob.lpn.0, self.checkpoint.pending);
-        flash.copy(from, to, oob, Cause::Map, F::Token::default())?;
+        let signed = self.signed(flash, oob, self.checkpoint.pending);
+        flash.copy(from, to, signed, Cause::Map, F::Token::default())?;
         store.map_programmed(oob.lpn, to, full);
         store.map_dropped(from);
         self.gtd[oob.lpn.index()] = to;
@@ -388,7 +391,7 @@ impl TranslationPages {
         let geometry = store.geometry();
         for (page, &place) in self.gtd.iter().enumerate().filter(|(_, p)| p.is_some()) {
             let block = geometry.block_of(place);
-            if !flash.is_programmed(place)
+            if !flash.ledger().is_programmed(place)
                 || store.page_at(place) != Lpn(page as u32)
                 || !store.is_map(block)
                 || geometry.die_of(block) != self.home(page as u32)

@@ -13,9 +13,9 @@ use crate::hints::{large_table, prefetch};
 use crate::parts::lists::Lists;
 use crate::parts::pool::Pool;
 use crate::parts::start;
-use floatgate_core::address::{Divisor, Lpn, Pbn, Ppn};
-use floatgate_core::flash::{Cause, Flash, Oob, Role, Slot};
-use floatgate_core::ftl::Start;
+use floatgate_core::address::{DieLpn, Divisor, Pbn, Ppn};
+use floatgate_core::flash::{Cause, Flash, Oob, Preload, Role, Slot, SpareArea};
+use floatgate_core::ftl::{MountError, Start};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::report::Merges;
 
@@ -73,7 +73,15 @@ pub struct Superblocks {
 impl Superblocks {
     /// The start state of a die with superblocks of `size` logical blocks. The caller has checked that the
     /// blocks suffice.
-    pub fn format<F: Flash>(space: &Space, size: u32, start: Start, flash: &mut F) -> Self {
+    ///
+    /// # Errors
+    /// Those of the flash.
+    pub fn format<F: Preload>(
+        space: &Space,
+        size: u32,
+        start: Start,
+        flash: &mut F,
+    ) -> Result<Self, F::Error> {
         let geometry = &space.geometry;
         let logical = space.logical_blocks();
         let used = if start == Start::Full { logical } else { 0 };
@@ -82,9 +90,9 @@ impl Superblocks {
         let mut made = Self::blank(space, size);
         made.pool = Pool::new((first + used..first + blocks).map(Pbn), blocks);
         if start == Start::Full {
-            made.fill(flash);
+            made.fill(flash)?;
         }
-        made
+        Ok(made)
     }
 
     /// No superblock has a block yet; the erased blocks are not known.
@@ -135,19 +143,19 @@ impl Superblocks {
 
     /// The map entry of a page will be wanted soon.
     #[inline(always)]
-    pub fn prefetch(&self, lpn: Lpn) {
+    pub fn prefetch(&self, lpn: DieLpn) {
         prefetch(&self.newest, lpn.index());
     }
 
     /// Where the newest version of a page lies, or `NONE` if the page is not live.
     #[inline(always)]
-    pub fn newest(&self, lpn: Lpn) -> Ppn {
+    pub fn newest(&self, lpn: DieLpn) -> Ppn {
         self.newest[lpn.index()]
     }
 
     /// The superblock of a page.
     #[inline(always)]
-    pub fn superblock_of(&self, lpn: Lpn) -> u32 {
+    pub fn superblock_of(&self, lpn: DieLpn) -> u32 {
         self.size.div(self.space.geometry.by_pages().div(lpn.0))
     }
 
@@ -206,7 +214,7 @@ impl Superblocks {
         &mut self,
         flash: &mut F,
         slot: Slot,
-        lpn: Lpn,
+        lpn: DieLpn,
         translated: F::Token,
     ) -> Result<bool, F::Error> {
         let (l, o) = self.space.geometry.by_pages().div_rem(lpn.0);
@@ -215,11 +223,11 @@ impl Superblocks {
         let block = self.index(open);
         let log = self.blocks[block].log;
         self.blocks[block].log_pages += u32::from(log);
-        let position = flash.written(open);
+        let position = flash.ledger().write_pointer(open);
         let to = self.space.geometry.ppn(open, position);
-        self.bear_tables(flash, l, o, to);
         let oob = Oob::new(self.space.device_lpn(lpn), self.role(block));
-        flash.host_program(slot, to, oob, translated)?;
+        let oob = self.with_tables(oob, l, o, to);
+        flash.program_host(slot, to, oob, translated)?;
         self.placed(s, lpn, l, o, to);
         if self.supers[s as usize].logs > 0 {
             self.recent.move_to_back(0, s);
@@ -228,7 +236,7 @@ impl Superblocks {
     }
 
     /// Drops a page; it is not live any more.
-    pub fn trim(&mut self, lpn: Lpn) {
+    pub fn trim(&mut self, lpn: DieLpn) {
         if self.newest(lpn).is_some() {
             self.move_newest(self.superblock_of(lpn), lpn, Ppn::NONE);
         }
@@ -254,7 +262,9 @@ impl Superblocks {
             return;
         };
         let one = &mut self.supers[s as usize];
-        if one.open.is_none() && flash.written(last) < self.space.geometry.pages_per_block {
+        if one.open.is_none()
+            && flash.ledger().write_pointer(last) < self.space.geometry.pages_per_block
+        {
             one.open = last;
         }
     }
@@ -299,17 +309,20 @@ impl Superblocks {
         self.lists.iter(s as usize).map(move |b| Pbn(first + b))
     }
 
+    /// The tables that the program of page `o` of logical block `l` to `to` changes go into its OOB.
     #[inline(always)]
-    fn bear_tables<F: Flash>(&self, flash: &mut F, l: u32, o: u32, to: Ppn) {
-        let pages = self.pages_per_block() as usize;
-        let first = l as usize * pages;
-        self.tables
-            .bear(flash, l, o, to, &self.newest[first..first + pages]);
+    fn with_tables(&self, oob: Oob, l: u32, o: u32, to: Ppn) -> impl SpareArea + use<'_> {
+        oob.with_bytes(move |bytes| {
+            let pages = self.pages_per_block() as usize;
+            let first = l as usize * pages;
+            let newest = &self.newest[first..first + pages];
+            self.tables.write(bytes, l, o, to, newest);
+        })
     }
 
     /// A page has been programmed at `to`; a full block is no longer open.
     #[inline]
-    fn placed(&mut self, s: u32, lpn: Lpn, l: u32, o: u32, to: Ppn) {
+    fn placed(&mut self, s: u32, lpn: DieLpn, l: u32, o: u32, to: Ppn) {
         self.tables.programmed(l, o, to);
         let (pbn, position) = self.space.geometry.split(to);
         let block = self.index(pbn);
@@ -323,7 +336,7 @@ impl Superblocks {
 
     /// The one place where the newest version of a page moves.
     #[inline]
-    fn move_newest(&mut self, s: u32, lpn: Lpn, to: Ppn) {
+    fn move_newest(&mut self, s: u32, lpn: DieLpn, to: Ppn) {
         let from = std::mem::replace(&mut self.newest[lpn.index()], to);
         if to.is_some() {
             let block = self.index_at(to);
@@ -425,18 +438,18 @@ impl Superblocks {
         &mut self,
         flash: &mut F,
         s: u32,
-        lpn: Lpn,
+        lpn: DieLpn,
         to: Ppn,
         tag: impl FnOnce(Pbn) -> u32,
     ) -> Result<(), F::Error> {
         let (l, o) = self.space.geometry.by_pages().div_rem(lpn.0);
-        self.bear_tables(flash, l, o, to);
         let from = self.newest[lpn.index()];
         let oob = Oob {
             lpn: self.space.device_lpn(lpn),
             role: self.role(self.index_at(to)),
             tag: tag(self.space.geometry.block_of(from)),
         };
+        let oob = self.with_tables(oob, l, o, to);
         flash.copy(from, to, oob, Cause::Gc, F::Token::default())?;
         self.placed(s, lpn, l, o, to);
         Ok(())
@@ -478,7 +491,7 @@ impl Superblocks {
     }
 
     /// Every logical block whole and valid in the physical block of the same number.
-    fn fill<F: Flash>(&mut self, flash: &mut F) {
+    fn fill<F: Preload>(&mut self, flash: &mut F) -> Result<(), F::Error> {
         let pages = self.space.geometry.pages_per_block;
         let whole = Block {
             valid: pages,
@@ -489,7 +502,7 @@ impl Superblocks {
         start::fill(&self.space, flash, &mut self.newest, |l, _| {
             blocks[l as usize] = whole;
             lists.push_back(size.div(l) as usize, l);
-        });
+        })
     }
 
     /// Valid pages over programmed pages of the D-blocks or of the U-blocks; 0 without a page.

@@ -127,16 +127,13 @@ impl OobTables {
         (self.pmd_at[directory as usize], self.pte_at[group as usize])
     }
 
-    /// Gives the next program, that of page `o` of logical block `l` to `to`, the tables that it changes.
+    /// Writes the tables that the program of page `o` of logical block `l` to `to` changes into its OOB.
     /// `newest` says where the pages of `l` lie before it.
-    #[inline]
-    pub fn bear<F: Flash>(&self, flash: &mut F, l: u32, o: u32, to: Ppn, newest: &[Ppn]) {
-        // A smaller OOB bears no tables; its LPN and sequence number are enough for a recovery.
-        flash.next_oob_bytes(|bytes| {
-            if bytes.len() >= OOB_BYTES {
-                self.fill(&mut bytes[..OOB_BYTES], l, o, to, newest);
-            }
-        });
+    pub fn write(&self, bytes: &mut [u8], l: u32, o: u32, to: Ppn, newest: &[Ppn]) {
+        // A smaller OOB holds no tables; its LPN and sequence number are enough for a recovery.
+        if bytes.len() >= OOB_BYTES {
+            self.fill(&mut bytes[..OOB_BYTES], l, o, to, newest);
+        }
     }
 
     fn fill(&self, bytes: &mut [u8], l: u32, o: u32, to: Ppn, newest: &[Ppn]) {

@@ -16,7 +16,7 @@
 
 use super::Superblock;
 use crate::parts::scan::{Depth, Rules, Scan, SpareBytes};
-use floatgate_core::address::{Lpn, Pbn};
+use floatgate_core::address::{DieLpn, Pbn};
 use floatgate_core::flash::{Flash, OobRead};
 
 /// Tag of a copy of a full merge: more will follow.
@@ -54,7 +54,7 @@ fn decide_last_collection(scan: &mut Scan) {
         .pages()
         .filter(|(.., read)| read.sequence > before && read.oob.tag & (MORE | LAST) != 0);
     let copies: Vec<_> = copies.collect();
-    let stands = |&(_, lpn, copy): &(Pbn, Lpn, OobRead)| {
+    let stands = |&(_, lpn, copy): &(Pbn, DieLpn, OobRead)| {
         source_of(scan, &copy).is_some_and(|source| {
             let mut pages = scan.pages_of(source);
             pages.any(|(_, page, read)| page == lpn && read.sequence < copy.sequence)
@@ -78,7 +78,7 @@ impl Superblock {
         let space = self.b.space().clone();
         let tables = &self.b.tables;
         let mut bytes = SpareBytes::new(tables.groups());
-        let group_of = |lpn: Lpn| {
+        let group_of = |lpn: DieLpn| {
             let (l, o) = space.geometry.by_pages().div_rem(lpn.0);
             tables.group_of(l, o)
         };

@@ -8,7 +8,7 @@ use floatgate_testkit::suite::{Bench, Case};
 
 /// The pages of a block by position, as its OOBs tell.
 fn content(bench: &Bench<Superblock>, block: u32) -> Vec<u32> {
-    let pages = bench.flash.geometry().pages_per_block;
+    let pages = bench.flash.ledger().geometry().pages_per_block;
     (block * pages..(block + 1) * pages)
         .filter_map(|page| bench.flash.peek_oob(Ppn(page)))
         .map(|read| read.oob.lpn.0)
@@ -111,7 +111,7 @@ fn the_oobs_bear_the_page_table() {
 /// Whether the OOBs say where a page lies; if they do, it must be right.
 fn follow(bench: &mut Bench<Superblock>, lpn: u32) -> bool {
     let ftl = &bench.ftl.b;
-    let newest = ftl.newest(Lpn(lpn));
+    let newest = ftl.newest(DieLpn(lpn));
     let (l, o) = ftl.space().geometry.by_pages().div_rem(lpn);
     let (pmd, pte) = ftl.tables.places(l, o);
     if newest.is_none() || pmd.is_none() || pte.is_none() {

@@ -5,7 +5,7 @@ use crate::cut::{CutFlash, Tear};
 use crate::ram::RamFlash;
 use crate::tested::Tested;
 use floatgate_core::Catalog;
-use floatgate_core::ftl::{Ftl, NoRecovery};
+use floatgate_core::ftl::{Ftl, MountError};
 use floatgate_core::rng::SplitMix64;
 
 /// Bytes of the case in front, and of each step after it.
@@ -152,8 +152,8 @@ impl<S: Ftl> Torture<'_, S> {
             flash.fuel = None;
             match recovered {
                 Ok(ftl) => return Ok(Some(ftl)),
-                Err(NoRecovery::Flash(_)) => tear = next.map_or(Tear::Clean, |(_, tear)| tear),
-                Err(NoRecovery::Refused(why)) if cuts.torn() > 1 && is_without_room(&why) => {
+                Err(MountError::Flash(_)) => tear = next.map_or(Tear::Clean, |(_, tear)| tear),
+                Err(MountError::Refused(why)) if cuts.torn() > 1 && is_without_room(&why) => {
                     return Ok(None);
                 }
                 Err(error) => return Err(format!("no recovery: {error}")),

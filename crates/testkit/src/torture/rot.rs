@@ -13,7 +13,7 @@ use crate::ram::RamFlash;
 use crate::suite::Case;
 use floatgate_core::address::{Lpn, Pbn, Ppn};
 use floatgate_core::flash::{OobRead, Role};
-use floatgate_core::ftl::{Ftl, Means, NoRecovery};
+use floatgate_core::ftl::{Ftl, MountError, RecoveryMode};
 use floatgate_core::rng::SplitMix64;
 
 /// Requests after a recovery.
@@ -273,7 +273,7 @@ impl<S: Ftl> Torture<'_, S> {
         let before = ram.clone();
         rot.apply(&mut ram);
         let spared = self.spared(&before, &ram, rot);
-        for means in [Means::Fastest, Means::FullScan] {
+        for means in [RecoveryMode::Fastest, RecoveryMode::FullScan] {
             self.tally.tried += 1;
             let outcome = self
                 .bring_up(ram.clone(), rot, means, &spared)
@@ -361,7 +361,7 @@ impl<S: Ftl> Torture<'_, S> {
         &self,
         ram: RamFlash,
         rot: Rot,
-        means: Means,
+        means: RecoveryMode,
         spared: &[(u32, u32)],
     ) -> Result<Outcome, String> {
         let mut flash = CutFlash::new(ram);
@@ -370,7 +370,7 @@ impl<S: Ftl> Torture<'_, S> {
         let recovered = catch(|| S::recover(&self.space, &self.options, means, &mut flash))?;
         let mut ftl = match recovered {
             Ok(ftl) => ftl,
-            Err(NoRecovery::Refused(_)) => return Ok(Outcome::Refused),
+            Err(MountError::Refused(_)) => return Ok(Outcome::Refused),
             Err(error) => return Err(format!("no recovery: {error}")),
         };
         let mut found = self.read_rotten(&mut ftl, &mut flash, rot)?;
@@ -479,18 +479,23 @@ impl<S: Ftl> Torture<'_, S> {
     }
 
     /// What has come up comes up again.
-    fn bring_up_again(&self, ram: RamFlash, rot: Rot, means: Means) -> Result<Outcome, String> {
+    fn bring_up_again(
+        &self,
+        ram: RamFlash,
+        rot: Rot,
+        means: RecoveryMode,
+    ) -> Result<Outcome, String> {
         let mut flash = CutFlash::new(ram);
         flash.is_rotten = true;
         flash.fuel = Some(CHANGES_MAX);
-        let other = means_for(u64::from(means == Means::Fastest));
+        let other = means_for(u64::from(means == RecoveryMode::Fastest));
         let again = catch(|| S::recover(&self.space, &self.options, other, &mut flash))?;
         match again {
             Ok(mut ftl) => self.read_rotten(&mut ftl, &mut flash, rot).map(drop)?,
-            Err(NoRecovery::Refused(refusal)) if rot.kind == Kind::Unreadable => {
+            Err(MountError::Refused(refusal)) if rot.kind == Kind::Unreadable => {
                 return Err(format!("refused after it had come up: {refusal}"));
             }
-            Err(NoRecovery::Refused(_)) => {}
+            Err(MountError::Refused(_)) => {}
             Err(error) => return Err(format!("no second recovery: {error}")),
         }
         Ok(Outcome::Up)

@@ -8,7 +8,7 @@ fn recover(case: &Case, mut ram: RamFlash) -> (Striped<Blog>, RamFlash) {
     ram.ledger.counters = Default::default();
     let space = Space::whole(ram.geometry());
     let options = case.options_of::<Striped<Blog>>().unwrap();
-    let ftl = Striped::<Blog>::recover(&space, &options, Means::FullScan, &mut ram);
+    let ftl = Striped::<Blog>::recover(&space, &options, RecoveryMode::FullScan, &mut ram);
     (ftl.unwrap(), ram)
 }
 
@@ -45,7 +45,8 @@ fn the_lists_are_as_before() {
             assert_eq!(lists(&ftl), lists(&bench.ftl), "{layout}, {step}");
             let c = ram.ledger.counters;
             assert_eq!(c.programs.sum() + c.reads.sum(), 0, "{layout}, {step}");
-            let up_to_erased = |block| 4.min(1 + u64::from(bench.flash.written(Pbn(block))));
+            let up_to_erased =
+                |block| 4.min(1 + u64::from(bench.flash.ledger().write_pointer(Pbn(block))));
             let scan = match layout {
                 "mlc" => (0..14).map(up_to_erased).sum(),
                 _ => 14 * 4,
@@ -70,7 +71,7 @@ fn a_swap_is_found_without_a_program_that_tells() {
         let mut flash = CutFlash::new(bench.flash.clone());
         flash.states = Some(Vec::new());
         flash.ram.new_request(1);
-        let written = bench.ftl.write(&mut flash, &Run::whole(Lpn(35), 1));
+        let written = bench.ftl.write(&mut flash, &Run::whole(DieLpn(35), 1));
         written.unwrap();
         let states = flash.states.take().unwrap();
         let changes: Vec<Change> = states.iter().map(|(_, change)| *change).collect();
@@ -87,7 +88,9 @@ fn a_swap_is_found_without_a_program_that_tells() {
             assert_eq!(bench.ftl.audit(&bench.flash), Ok(36));
             for lpn in 0..36 {
                 bench.flash.new_request(1);
-                let Ok(()) = bench.ftl.read(&mut bench.flash, &Run::whole(Lpn(lpn), 1));
+                let Ok(()) = bench
+                    .ftl
+                    .read(&mut bench.flash, &Run::whole(DieLpn(lpn), 1));
             }
             if layout == "mlc" {
                 check_sub_tables(&bench);

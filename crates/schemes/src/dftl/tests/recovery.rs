@@ -4,9 +4,9 @@ use super::*;
 use crate::parts::scan::MORE;
 use crate::parts::translation::checkpoint::Checkpoint;
 use floatgate_core::address::{Pbn, Ppn};
+use floatgate_core::described::RecoveryCost;
 use floatgate_core::flash::Role;
 use floatgate_core::flash::start_content;
-use floatgate_core::ftl::RecoveryCost;
 use floatgate_core::report::FlashCounters;
 use floatgate_testkit::cut::{CutFlash, Tear};
 use floatgate_testkit::ram::RamFlash;
@@ -94,7 +94,7 @@ impl Host {
 
     /// Brings the device back with other options from what the flash holds, checks every page, and returns what
     /// the recovery did.
-    fn recover_with(&self, options: &DftlOptions, means: Means) -> FlashCounters {
+    fn recover_with(&self, options: &DftlOptions, means: RecoveryMode) -> FlashCounters {
         let mut flash = self.flash.clone();
         flash.ledger.counters = FlashCounters::default();
         let mut ftl = Dftl::recover(&self.space, options, means, &mut flash).unwrap();
@@ -113,7 +113,7 @@ impl Host {
         did
     }
 
-    fn recover(&self, means: Means) -> FlashCounters {
+    fn recover(&self, means: RecoveryMode) -> FlashCounters {
         self.recover_with(&self.options, means)
     }
 }
@@ -137,11 +137,13 @@ impl Formula {
         let (flash, geometry) = (&host.flash, &host.space.geometry);
         let blocks: Vec<Pbn> = (0..geometry.blocks()).map(Pbn).collect();
         let oobs = |block: Pbn| {
-            let pages = (0..flash.written(block)).map(move |o| geometry.ppn(block, o));
+            let pages =
+                (0..flash.ledger().write_pointer(block)).map(move |o| geometry.ppn(block, o));
             pages.filter_map(|at| flash.peek_oob(at))
         };
-        let reads =
-            |block: Pbn| u64::from(flash.written(block) + 1).min(geometry.pages_per_block.into());
+        let reads = |block: Pbn| {
+            u64::from(flash.ledger().write_pointer(block) + 1).min(geometry.pages_per_block.into())
+        };
         let rest = |block: Pbn| reads(block) - 1;
         let is_of = |block: Pbn, map: bool| {
             oobs(block)
@@ -155,7 +157,7 @@ impl Formula {
         numbers.dedup();
         let places = map_blocks
             .iter()
-            .flat_map(|&b| (0..flash.written(b)).map(move |o| geometry.ppn(b, o)));
+            .flat_map(|&b| (0..flash.ledger().write_pointer(b)).map(move |o| geometry.ppn(b, o)));
         let checkpoint = |at: Ppn| flash.peek_oob_bytes(at).map(Checkpoint::of);
         let since = places
             .filter_map(checkpoint)
@@ -217,9 +219,9 @@ fn recovery_reads_of_the_four_modes_are_those_of_the_page() {
             sent += requests;
             let formula = Formula::of(&host);
             let by_formula = formula.first_pages + formula.map_blocks + formula.pending;
-            for means in [Means::FullScan, Means::Fastest] {
+            for means in [RecoveryMode::FullScan, RecoveryMode::Fastest] {
                 let did = host.recover(means);
-                let is_fast = means == Means::Fastest && mode != "NOFLUSH";
+                let is_fast = means == RecoveryMode::Fastest && mode != "NOFLUSH";
                 let oobs = if is_fast {
                     by_formula
                 } else {
@@ -273,7 +275,10 @@ fn recovery_of_the_worked_example() {
         for (i, request) in (0..).zip(EXAMPLE) {
             host.play(request, i * 10_000_000_000);
         }
-        for (means, expected) in [(Means::FullScan, full_scan), (Means::Fastest, fastest)] {
+        for (means, expected) in [
+            (RecoveryMode::FullScan, full_scan),
+            (RecoveryMode::Fastest, fastest),
+        ] {
             let did = host.recover(means);
             let got = [did.oob_reads.map, did.reads.map, did.programs.map];
             assert_eq!(got, expected, "{mode} {means:?}");
@@ -298,7 +303,7 @@ fn other_options_than_those_of_the_writer_read_everything() {
         host.run(1, 700);
         let other = case.with(key, value);
         let options = other.options_of::<Dftl>().unwrap();
-        let did = host.recover_with(&options, Means::Fastest);
+        let did = host.recover_with(&options, RecoveryMode::Fastest);
         assert_eq!(
             did.oob_reads.map,
             Formula::of(&host).full_scan,
@@ -315,7 +320,7 @@ fn translation_pages_that_are_too_small_are_not_read_for_the_map() {
         .with("integrity", "PAGE");
     let mut host = Host::new(&case, 32);
     host.run(1, 500);
-    let did = host.recover(Means::Fastest);
+    let did = host.recover(RecoveryMode::Fastest);
     assert_eq!(did.oob_reads.map, Formula::of(&host).full_scan);
 }
 
@@ -332,13 +337,13 @@ fn an_unreadable_translation_page_leads_to_the_full_scan() {
         let sound = host.flash.clone();
         host.flash.lose(place);
         let (block, position) = host.space.geometry.split(place);
-        let did = if position + 1 < host.flash.ledger.written(block) {
+        let did = if position + 1 < host.flash.ledger.write_pointer(block) {
             scans += 1;
-            let did = host.recover(Means::Fastest);
+            let did = host.recover(RecoveryMode::Fastest);
             assert_eq!(did.oob_reads.map, Formula::of(&host).full_scan);
             did
         } else {
-            host.recover(Means::FullScan)
+            host.recover(RecoveryMode::FullScan)
         };
         assert!(did.programs.map >= 1);
         host.flash = sound;
@@ -357,17 +362,23 @@ fn a_recovery_leaves_nothing_pending() {
     host.run(1, 900);
     let before = Formula::of(&host).pending;
     let mut flash = host.flash.clone();
-    host.ftl = Dftl::recover(&host.space, &host.options, Means::Fastest, &mut flash).unwrap();
+    host.ftl = Dftl::recover(
+        &host.space,
+        &host.options,
+        RecoveryMode::Fastest,
+        &mut flash,
+    )
+    .unwrap();
     host.flash = flash;
     let open = 2 * 8;
     assert!(before > open, "{before}");
     assert_eq!(host.ftl.map.cache.dirty_entries(), 0);
     // All blocks are closed: a cut now cannot have come in an erase, but that is not to be seen.
-    let did = host.recover(Means::Fastest);
+    let did = host.recover(RecoveryMode::Fastest);
     assert_eq!(did.programs.map, 1);
     // Once the host has written to every die it is.
     host.write(0, 2, 0);
-    let did = host.recover(Means::Fastest);
+    let did = host.recover(RecoveryMode::Fastest);
     let formula = Formula::of(&host);
     assert_eq!(
         did.oob_reads.map,
@@ -386,8 +397,9 @@ fn a_map_collection_that_holds_the_last_erased_block_is_given_up() {
     let mut host = Host::new(&case, 16);
     let geometry = host.space.geometry.clone();
     let mut flash = CutFlash::new(host.flash.clone());
-    let has_blank =
-        |ram: &RamFlash| (0..geometry.blocks()).any(|block| ram.ledger.written(Pbn(block)) == 0);
+    let has_blank = |ram: &RamFlash| {
+        (0..geometry.blocks()).any(|block| ram.ledger.write_pointer(Pbn(block)) == 0)
+    };
     let mut tried = 0;
     for _ in 0..150 {
         // The translation page in the fullest block, of those with pages left to trim.
@@ -407,8 +419,8 @@ fn a_map_collection_that_holds_the_last_erased_block_is_given_up() {
             for tear in [Tear::Clean, Tear::Torn(tried)] {
                 host.flash = ram.clone();
                 tear.apply(&mut host.flash, *change);
-                host.recover(Means::Fastest);
-                host.recover(Means::FullScan);
+                host.recover(RecoveryMode::Fastest);
+                host.recover(RecoveryMode::FullScan);
             }
             tried += 1;
         }

@@ -1,7 +1,7 @@
 //! What a start reads: as the formulas say, on flashes of bytes; the paper's two times.
 
 use super::*;
-use floatgate_core::ftl::RecoveryCost;
+use floatgate_core::described::RecoveryCost;
 use floatgate_testkit::ram::RamFlash;
 
 /// Two dies, 8 segments of 4 pages a die, 5 log blocks a die, one of them sequential; full.
@@ -62,12 +62,12 @@ impl Device {
         let geometry = &self.space.geometry;
         let (per_die, maps) = (geometry.blocks_per_die, self.options.map_blocks);
         let blocks = (0..geometry.blocks()).filter(|b| b % per_die >= per_die - maps);
-        let oobs = blocks.map(|b| (self.flash.written(Pbn(b)) + 1).min(4));
+        let oobs = blocks.map(|b| (self.flash.ledger().write_pointer(Pbn(b)) + 1).min(4));
         oobs.map(u64::from).sum()
     }
 
     /// Starts again, and counts what the start did.
-    fn start(&mut self, means: Means) -> FlashCounters {
+    fn start(&mut self, means: RecoveryMode) -> FlashCounters {
         self.flash.ledger.counters = FlashCounters::default();
         let recovered = LastPlusPlus::recover(&self.space, &self.options, means, &mut self.flash);
         self.ftl = recovered.unwrap();
@@ -96,7 +96,7 @@ fn full_scan_reads_what_its_cost_says() {
     for map_blocks in [0, 3] {
         let mut device = Device::filled(map_blocks, true);
         let (cost, map_oobs) = (device.cost("full scan"), device.map_oobs());
-        let counted = device.start(Means::FullScan);
+        let counted = device.start(RecoveryMode::FullScan);
         // Of the map areas up to the first erased pages, and no void page.
         let maps = 2 * u64::from(map_blocks) * 4;
         assert_eq!(counted.oob_reads.map, cost.oob_reads - maps + map_oobs);
@@ -106,7 +106,7 @@ fn full_scan_reads_what_its_cost_says() {
         device.check(0..32);
         // Without map blocks there is nothing faster after a power cut, and looking for a snapshot costs nothing.
         if map_blocks == 0 {
-            let counted = device.start(Means::Fastest);
+            let counted = device.start(RecoveryMode::Fastest);
             assert_eq!(counted.oob_reads.map, cost.oob_reads);
         }
     }
@@ -117,7 +117,7 @@ fn full_scan_reads_what_its_cost_says() {
 fn map_blocks_and_summary_pages_read_what_their_cost_says() {
     let mut device = Device::filled(3, true);
     let (cost, map_oobs) = (device.cost("map blocks, summary pages"), device.map_oobs());
-    let counted = device.start(Means::Fastest);
+    let counted = device.start(RecoveryMode::Fastest);
     // 13 entries of 4 a page: 4 map pages a die.
     assert_eq!(counted.reads.map, 2 * 4 + 2 * 4);
     assert_eq!(counted.reads.map, cost.page_reads);
@@ -134,7 +134,7 @@ fn map_blocks_and_summary_pages_read_what_their_cost_says() {
 fn map_blocks_without_summary_pages_scan_the_log() {
     let mut device = Device::filled(3, false);
     let (cost, map_oobs) = (device.cost("map blocks"), device.map_oobs());
-    let counted = device.start(Means::Fastest);
+    let counted = device.start(RecoveryMode::Fastest);
     assert_eq!((counted.reads.map, cost.page_reads), (2 * 4, 2 * 4));
     assert_eq!(counted.oob_reads.map - map_oobs, 2 * 2 * 5 * 4);
     assert_eq!(counted.oob_reads.map - map_oobs, cost.oob_reads - 2 * 3 * 4);
@@ -147,7 +147,7 @@ fn an_open_log_block_is_scanned() {
     let mut device = Device::new(3, true);
     [8, 9, 10].into_iter().for_each(|lpn| device.write(lpn, 1));
     let map_oobs = device.map_oobs();
-    let counted = device.start(Means::Fastest);
+    let counted = device.start(RecoveryMode::Fastest);
     // Two pages on one die, one on the other.
     assert_eq!(counted.reads.map, 2 * 4 + 2);
     assert_eq!(counted.oob_reads.map - map_oobs, (2 + 1) + (1 + 1) + 3);
@@ -161,7 +161,7 @@ fn a_snapshot_reads_what_its_cost_says() {
         let Ok(()) = device.ftl.shutdown(&mut device.flash);
         let (cost, map_oobs) = (device.cost("snapshot"), device.map_oobs());
         assert!(cost.is_after_shutdown);
-        let counted = device.start(Means::Fastest);
+        let counted = device.start(RecoveryMode::Fastest);
         assert_eq!(counted.reads.map, cost.page_reads);
         if map_blocks == 0 {
             // One page of snapshot; the first OOB of every block.
@@ -200,12 +200,12 @@ fn a_snapshot_keeps_what_oobs_do_not_tell() {
     };
     let Ok(()) = device.ftl.shutdown(&mut device.flash);
     let mut cut = device.flash.clone();
-    device.start(Means::Fastest);
+    device.start(RecoveryMode::Fastest);
     assert_eq!(updates(&device, 20), Some((Heat::Cold, 2)));
     assert_eq!(updates(&device, 21), Some((Heat::Cold, 0)));
     assert_eq!(updates(&device, 22), None);
     std::mem::swap(&mut device.flash, &mut cut);
-    device.start(Means::FullScan);
+    device.start(RecoveryMode::FullScan);
     assert_eq!(updates(&device, 20), Some((Heat::Cold, 0)));
     assert_eq!(updates(&device, 22), Some((Heat::Cold, 0)));
     assert!(device.ftl.snapshot.is_empty());

@@ -3,7 +3,7 @@
 use super::{Hybrid, Watch};
 use crate::parts::map_area::MapArea;
 use crate::parts::pool::Pool;
-use floatgate_core::address::{Lpn, Pbn};
+use floatgate_core::address::{DieLpn, Pbn};
 use floatgate_core::flash::Flash;
 
 impl<W: Watch> Hybrid<W> {
@@ -22,14 +22,14 @@ impl<W: Watch> Hybrid<W> {
             .enumerate()
             .filter(|(_, at)| at.is_some())
         {
-            let (l, o) = self.split(Lpn(i as u32));
+            let (l, o) = self.split(DieLpn(i as u32));
             let (block, position) = geometry.split(at);
             live += 1;
-            if !flash.is_programmed(at) {
+            if !flash.ledger().is_programmed(at) {
                 return Err(format!("live page {i} lies at the erased page {}", at.0));
             }
             match self.log_at(at).some() {
-                Some(log) if self.log_page(log, position) == Lpn(i as u32) => {
+                Some(log) if self.log_page(log, position) == DieLpn(i as u32) => {
                     valid[log.index()] += 1
                 }
                 Some(log) => {
@@ -71,7 +71,7 @@ impl<W: Watch> Hybrid<W> {
                 self.logs_in_use
             ));
         }
-        let blank = |b: Pbn| flash.written(b) == 0;
+        let blank = |b: Pbn| flash.ledger().write_pointer(b) == 0;
         if !self.pools.iter().flat_map(Pool::iter).all(blank) {
             return Err("a block in the free list is not erased".into());
         }

@@ -17,7 +17,7 @@ use std::collections::HashSet;
 use super::{Hybrid, HybridPlan, SEQUENTIAL_BIT, Shortcuts, Watch};
 use crate::parts::map_area::FoundArea;
 use crate::parts::scan::{Depth, Newest, Rules, Scan};
-use floatgate_core::address::{Lpn, Pbn, Ppn};
+use floatgate_core::address::{DieLpn, Pbn, Ppn};
 use floatgate_core::flash::{Cause, Flash};
 
 /// A log block that the map names.
@@ -119,7 +119,10 @@ impl<W: Watch> Hybrid<W> {
             .filter(|&i| !is_named[i as usize])
             .map(|i| Pbn(first + i));
         let doomed: Vec<Pbn> = free
-            .filter(|&block| block.0 % geometry.blocks_per_die < usable && flash.written(block) > 0)
+            .filter(|&block| {
+                block.0 % geometry.blocks_per_die < usable
+                    && flash.ledger().write_pointer(block) > 0
+            })
             .collect();
         let room = FoundArea::most_doomed(flash);
         (doomed.len() <= room).then_some(BlockMap { data, logs, doomed })
@@ -145,7 +148,7 @@ impl<W: Watch> Hybrid<W> {
         let mut is_read = scan.rebuilt();
         let mut in_data = Vec::new();
         for lpn in (0..)
-            .map(Lpn)
+            .map(DieLpn)
             .zip(&is_in_log)
             .filter_map(|(lpn, &is_in)| is_in.then_some(lpn))
         {
@@ -155,7 +158,7 @@ impl<W: Watch> Hybrid<W> {
                 let at = self.space.geometry.ppn(block, o);
                 let (read, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
                 match read {
-                    Some(read) => in_data.push((lpn, at, read.sequence)),
+                    Some(found) => in_data.push((lpn, at, found.read.sequence)),
                     None => is_read[l as usize] = true,
                 }
             }
@@ -188,7 +191,7 @@ impl<W: Watch> Hybrid<W> {
     fn agrees(&self, map: &BlockMap, newest: &Newest) -> bool {
         let geometry = &self.space.geometry;
         let logs: HashSet<Pbn> = map.logs.iter().map(|log| log.block).collect();
-        let mut pages = (0..).map(Lpn).zip(&newest.place);
+        let mut pages = (0..).map(DieLpn).zip(&newest.place);
         pages.all(|(lpn, &at)| {
             let (l, o) = self.split(lpn);
             at.is_none()
@@ -211,13 +214,13 @@ impl<W: Watch> Hybrid<W> {
             false => vec![0; self.newest.len().div_ceil(64)],
         };
         for (i, place) in newest.place.iter_mut().enumerate() {
-            let (l, o) = self.split(Lpn(i as u32));
+            let (l, o) = self.split(DieLpn(i as u32));
             let block = map.data[l as usize];
             if is_in_log[i] || is_read[l as usize] || block.is_none() {
                 continue;
             }
             let at = self.space.geometry.ppn(block, o);
-            if flash.is_programmed(at) {
+            if flash.ledger().is_programmed(at) {
                 *place = at;
                 if let Some(word) = self.unproved.get_mut(i / 64) {
                     *word |= 1 << (i % 64);
@@ -228,7 +231,7 @@ impl<W: Watch> Hybrid<W> {
 
     /// Finds out whether a page can be read, if nobody has yet; it is not live if it cannot.
     #[inline(always)]
-    pub(super) fn prove<F: Flash>(&mut self, flash: &mut F, lpn: Lpn) -> Result<(), F::Error> {
+    pub(super) fn prove<F: Flash>(&mut self, flash: &mut F, lpn: DieLpn) -> Result<(), F::Error> {
         if self.unproved.is_empty() {
             return Ok(());
         }
@@ -236,7 +239,7 @@ impl<W: Watch> Hybrid<W> {
     }
 
     #[cold]
-    fn prove_now<F: Flash>(&mut self, flash: &mut F, lpn: Lpn) -> Result<(), F::Error> {
+    fn prove_now<F: Flash>(&mut self, flash: &mut F, lpn: DieLpn) -> Result<(), F::Error> {
         let (word, bit) = (lpn.index() / 64, lpn.0 % 64);
         if self.unproved[word] >> bit & 1 == 0 {
             return Ok(());
@@ -259,15 +262,15 @@ impl<W: Watch> Hybrid<W> {
             return Ok(());
         }
         let pages = self.pages_per_block();
-        (l * pages..(l + 1) * pages).try_for_each(|lpn| self.prove_now(flash, Lpn(lpn)))
+        (l * pages..(l + 1) * pages).try_for_each(|lpn| self.prove_now(flash, DieLpn(lpn)))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use crate::bast::Bast;
-    use floatgate_core::ftl::{Ftl, Means, Run};
-    use floatgate_core::{Lpn, Ppn, Space, Striped};
+    use floatgate_core::ftl::{Ftl, RecoveryMode, Run};
+    use floatgate_core::{DieLpn, Ppn, Space, Striped};
     use floatgate_testkit::ram::RamFlash;
     use floatgate_testkit::suite::{Bench, Case};
 
@@ -286,7 +289,7 @@ mod tests {
     }
 
     /// OOB and page reads of a recovery.
-    fn recover(case: &Case, means: Means, flash: &mut RamFlash) -> (S, [u64; 2]) {
+    fn recover(case: &Case, means: RecoveryMode, flash: &mut RamFlash) -> (S, [u64; 2]) {
         flash.ledger.reset_counters();
         let space = Space::whole(flash.ledger.geometry());
         let ftl = S::recover(&space, &case.options_of::<S>().unwrap(), means, flash).unwrap();
@@ -302,7 +305,7 @@ mod tests {
     fn reads_of_a_small_device() {
         let (case, mut bench) = small();
         bench.play("W 1 1, W 0 1, W 5 1");
-        let (ftl, reads) = recover(&case, Means::Fastest, &mut bench.flash);
+        let (ftl, reads) = recover(&case, RecoveryMode::Fastest, &mut bench.flash);
         assert_eq!(reads, [5 + 3 + 2 + 3, 3]);
         bench.ftl = ftl;
         bench.read_all().unwrap();
@@ -317,11 +320,11 @@ mod tests {
     fn what_a_rebuild_left_out_stays_out() {
         let (case, mut bench) = small();
         bench.play("W 9 1, W 8 1, T 9 1, W 10 1, W 8 1, W 8 1");
-        for means in [Means::Fastest, Means::FullScan] {
+        for means in [RecoveryMode::Fastest, RecoveryMode::FullScan] {
             let mut flash = bench.flash.clone();
             let (mut ftl, _) = recover(&case, means, &mut flash);
             flash.new_request(1);
-            ftl.read(&mut flash, &Run::whole(Lpn(9), 1)).unwrap();
+            ftl.read(&mut flash, &Run::whole(DieLpn(9), 1)).unwrap();
             assert_eq!((ftl.audit(&flash), flash.unwritten_reads), (Ok(11), 1));
         }
     }
@@ -333,7 +336,7 @@ mod tests {
         bench.play("W 1 1, W 0 1, W 5 1");
         // The first page that the turn of the area moved.
         bench.flash.lose(Ppn(8 * 4));
-        let (ftl, reads) = recover(&case, Means::Fastest, &mut bench.flash);
+        let (ftl, reads) = recover(&case, RecoveryMode::Fastest, &mut bench.flash);
         assert_eq!(reads, [5 + 7 * 4, 0]);
         bench.ftl = ftl;
         bench.read_all().unwrap();

@@ -3,7 +3,7 @@
 use super::{FoundLog, Hybrid, HybridPlan, Watch};
 use crate::parts::map_area::FoundArea;
 use crate::parts::pool::Pool;
-use floatgate_core::address::{Lpn, Pbn, Ppn};
+use floatgate_core::address::{DieLpn, Pbn, Ppn};
 use floatgate_core::flash::{Cause, Flash, Role};
 
 /// What is known of a log block.
@@ -16,7 +16,7 @@ pub struct KnownLog {
     /// A number that grows in the order in which log blocks were taken.
     pub first: u64,
     /// Its pages: position and local page. A page is live in the first log block that names it.
-    pub pages: Vec<(u32, Lpn)>,
+    pub pages: Vec<(u32, DieLpn)>,
     /// Host pages in it.
     pub host_pages: u32,
 }
@@ -65,7 +65,7 @@ impl<W: Watch> Hybrid<W> {
                 .filter(|&block| !is_taken[self.in_space(block)])
                 .collect();
             for &block in &free {
-                if flash.written(block) > 0 {
+                if flash.ledger().write_pointer(block) > 0 {
                     flash.erase(block, Cause::Gc, F::Token::default())?;
                 }
             }
@@ -105,7 +105,7 @@ impl<W: Watch> Hybrid<W> {
                 continue;
             }
             let at: Ppn = self.space.geometry.ppn(block, o);
-            if flash.is_programmed(at) {
+            if flash.ledger().is_programmed(at) {
                 *newest = at;
             }
         }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::{BLANK, Hybrid, Log, LogBlock, LogPage, Loss, Merged, NO_BLOCK, Watch, programmable};
 use crate::parts::scan::move_tag;
-use floatgate_core::address::{Lpn, Pbn, Ppn};
+use floatgate_core::address::{DieLpn, Pbn, Ppn};
 use floatgate_core::flash::{Cause, Flash, Oob, Role};
 
 impl<W: Watch> Hybrid<W> {
@@ -31,7 +31,8 @@ impl<W: Watch> Hybrid<W> {
         let LogBlock {
             sealed, host_pages, ..
         } = self.logs[log.index()];
-        let usable = sealed <= flash.programmed(block).min(host_pages) || sealed == 0;
+        let usable =
+            sealed <= flash.ledger().programmed_pages(block).min(host_pages) || sealed == 0;
         let missing = usable.then(|| self.missing_pages(flash, block, l));
         let Some(missing) = missing.flatten() else {
             self.merges.count_full(1);
@@ -41,9 +42,9 @@ impl<W: Watch> Hybrid<W> {
         if missing > 0 {
             let pages = self.pages_per_block();
             for o in 0..pages {
-                let lpn = Lpn(l * pages + o);
+                let lpn = DieLpn(l * pages + o);
                 let to = self.space.geometry.ppn(block, o);
-                if self.newest(lpn).is_some() && !flash.is_programmed(to) {
+                if self.newest(lpn).is_some() && !flash.ledger().is_programmed(to) {
                     self.copy(flash, lpn, to, Role::Data, 0)?;
                     self.note_log_page(log, o, lpn);
                     self.move_newest(lpn, to, Loss::Moved);
@@ -80,7 +81,7 @@ impl<W: Watch> Hybrid<W> {
             if at.is_none() || geometry.block_of(at) == block {
                 continue;
             }
-            if flash.is_programmed(geometry.ppn(block, o)) {
+            if flash.ledger().is_programmed(geometry.ppn(block, o)) {
                 // An older version stands here. The newer one may stay in a log block, not in a data
                 // block that is about to be erased.
                 if geometry.block_of(at) == self.data[l as usize] {
@@ -217,7 +218,7 @@ impl<W: Watch> Hybrid<W> {
     ) -> Result<u32, F::Error> {
         let geometry = &self.space.geometry;
         let base = l * geometry.pages_per_block;
-        let first = Lpn(base + pages.start);
+        let first = DieLpn(base + pages.start);
         let places = &self.newest[first.index()..(base + pages.end) as usize];
         if places[0].is_none() {
             return Ok(1);
@@ -228,7 +229,7 @@ impl<W: Watch> Hybrid<W> {
         let here = places.iter().take_while(|&&at| at.is_some() && is_here(at));
         let (here, emptied) = (here.count(), self.data[l as usize]);
         let oob_of = |i: usize| Oob {
-            lpn: self.space.device_lpn(Lpn(first.0 + i as u32)),
+            lpn: self.space.device_lpn(DieLpn(first.0 + i as u32)),
             role: Role::Data,
             tag: move_tag(last == Some(pages.start + i as u32), emptied),
         };
@@ -240,7 +241,7 @@ impl<W: Watch> Hybrid<W> {
         }
         let done = here.max(1) as u32;
         for i in 0..done {
-            self.leave(Lpn(first.0 + i), l, Ppn(to.0 + i));
+            self.leave(DieLpn(first.0 + i), l, Ppn(to.0 + i));
         }
         self.merges.copies_full += u64::from(done);
         Ok(done)
@@ -248,7 +249,7 @@ impl<W: Watch> Hybrid<W> {
 
     /// The newest version of a page of logical block `l` has been copied to a block that is no log block.
     #[inline(always)]
-    fn leave(&mut self, lpn: Lpn, l: u32, to: Ppn) {
+    fn leave(&mut self, lpn: DieLpn, l: u32, to: Ppn) {
         let from = std::mem::replace(&mut self.newest[lpn.index()], to);
         let left = self.log_page_at(from);
         if let Some(LogPage { log, .. }) = left {
@@ -260,7 +261,7 @@ impl<W: Watch> Hybrid<W> {
 
     fn erase_data<F: Flash>(&mut self, flash: &mut F, block: Pbn) -> Result<(), F::Error> {
         self.merges.wasted_data_pages +=
-            u64::from(self.pages_per_block() - flash.programmed(block));
+            u64::from(self.pages_per_block() - flash.ledger().programmed_pages(block));
         self.erase(flash, block)
     }
 
@@ -275,7 +276,8 @@ impl<W: Watch> Hybrid<W> {
         self.logs[log.index()].pbn = Pbn::NONE;
         self.map_event(flash, self.die_of_block(block), None, Some(log))?;
         self.logs[log.index()].pbn = block;
-        self.merges.wasted_log_pages += u64::from(self.pages_per_block() - flash.programmed(block));
+        self.merges.wasted_log_pages +=
+            u64::from(self.pages_per_block() - flash.ledger().programmed_pages(block));
         self.release(log);
         self.erase(flash, block)
     }
@@ -304,7 +306,7 @@ impl<W: Watch> Hybrid<W> {
         self.log_of[at] = Log::NONE;
         self.logs[log.index()] = BLANK;
         let pages = self.pages_per_block() as usize;
-        self.log_pages[log.index() * pages..(log.index() + 1) * pages].fill(Lpn::NONE);
+        self.log_pages[log.index() * pages..(log.index() + 1) * pages].fill(DieLpn::NONE);
         self.free_slots[(log.0 / 64) as usize] |= 1 << (log.0 % 64);
         self.lists.remove(log.0);
         self.logs_in_use -= 1;

@@ -20,9 +20,11 @@ use super::{BlockMap, Hybrid, HybridPlan, KnownBlocks, Log, NamedLog, Watch, pro
 use crate::parts::map_area::{FoundArea, MapArea};
 use crate::parts::pool::Pool;
 use crate::parts::scan::{Depth, Newest, Rules, Scan};
-use floatgate_core::address::{Lpn, Pbn};
+use floatgate_core::Refusal;
+use floatgate_core::address::{DieLpn, Pbn};
+use floatgate_core::described::RecoveryCost;
 use floatgate_core::flash::{Flash, Role};
-use floatgate_core::ftl::{Means, NoRecovery, RecoveryCost, Refusal};
+use floatgate_core::ftl::{MountError, RecoveryMode};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::report::Merges;
 
@@ -65,7 +67,7 @@ pub fn recovery_costs(geometry: &Geometry, plan: Result<HybridPlan, Refusal>) ->
     vec![scan, by_map]
 }
 
-/// Faster ways that a scheme has of its own, asked where [`Means::Fastest`] is wanted.
+/// Faster ways that a scheme has of its own, asked where [`RecoveryMode::Fastest`] is wanted.
 pub trait Shortcuts<F: Flash> {
     /// All tables, if the flash holds them and nothing has changed since; `map`: the block map, if there is one that
     /// can be relied on. OOBs are read through `scan`, which goes on as the full scan if there is none.
@@ -104,10 +106,10 @@ impl<W: Watch> Hybrid<W> {
     pub fn recover<F: Flash>(
         space: &Space,
         plan: &HybridPlan,
-        means: Means,
+        means: RecoveryMode,
         watch: W,
         flash: &mut F,
-    ) -> Result<(Self, Vec<FoundLog>), NoRecovery<F::Error>> {
+    ) -> Result<(Self, Vec<FoundLog>), MountError<F::Error>> {
         Self::recover_with(space, plan, means, watch, &mut (), flash)
     }
 
@@ -118,11 +120,11 @@ impl<W: Watch> Hybrid<W> {
     pub fn recover_with<F: Flash>(
         space: &Space,
         plan: &HybridPlan,
-        means: Means,
+        means: RecoveryMode,
         watch: W,
         shortcuts: &mut impl Shortcuts<F>,
         flash: &mut F,
-    ) -> Result<(Self, Vec<FoundLog>), NoRecovery<F::Error>> {
+    ) -> Result<(Self, Vec<FoundLog>), MountError<F::Error>> {
         let mut hybrid = Self::blank(space, plan, watch)?;
         if plan.map_blocks > 0 {
             plan.map_shape(space)
@@ -136,20 +138,20 @@ impl<W: Watch> Hybrid<W> {
     fn bring_back<F: Flash>(
         &mut self,
         plan: &HybridPlan,
-        means: Means,
+        means: RecoveryMode,
         shortcuts: &mut impl Shortcuts<F>,
         flash: &mut F,
-    ) -> Result<Vec<FoundLog>, NoRecovery<F::Error>> {
-        let failed = NoRecovery::Flash;
+    ) -> Result<Vec<FoundLog>, MountError<F::Error>> {
+        let failed = MountError::Flash;
         let areas = self.find_maps(plan, flash).map_err(failed)?;
         let map = match means {
-            Means::Fastest if plan.map_blocks > 0 => {
+            RecoveryMode::Fastest if plan.map_blocks > 0 => {
                 self.read_block_map(plan, &areas, flash).map_err(failed)?
             }
-            Means::Fastest | Means::FullScan => None,
+            RecoveryMode::Fastest | RecoveryMode::FullScan => None,
         };
         let mut scan = Scan::unread(&self.space, plan.map_blocks, flash);
-        if means == Means::Fastest {
+        if means == RecoveryMode::Fastest {
             let known = shortcuts.tables(map.as_ref(), &mut scan, flash);
             let known = known.map_err(failed)?;
             if let Some(known) = known.filter(|known| self.has_slots_for(known)) {
@@ -262,7 +264,8 @@ impl<W: Watch> Hybrid<W> {
             if W::MERGES_ALONE_WRITE_DATA {
                 // Nobody programs it, but a page that cannot be read would be taken for one by whoever does not
                 // read its OOB.
-                return block.is_some() && scan.found(block).readable < flash.programmed(block);
+                return block.is_some()
+                    && scan.found(block).readable < flash.ledger().programmed_pages(block);
             }
             let has_room =
                 |block| (0..self.pages_per_block()).any(|o| programmable(flash, block, o));
@@ -312,7 +315,7 @@ impl<W: Watch> Hybrid<W> {
         {
             self.newest[i] = at;
             if let Some(log) = self.log_at(at).some() {
-                let (l, _) = self.split(Lpn(i as u32));
+                let (l, _) = self.split(DieLpn(i as u32));
                 self.logs[log.index()].valid += 1;
                 self.watch.gained(log, l);
             }
@@ -391,9 +394,9 @@ impl<W: Watch> Hybrid<W> {
         &mut self,
         flash: &mut F,
         log: Log,
-    ) -> Result<(), NoRecovery<F::Error>> {
+    ) -> Result<(), MountError<F::Error>> {
         self.check_room_to_merge(log)?;
-        self.merge_full(flash, log).map_err(NoRecovery::Flash)?;
+        self.merge_full(flash, log).map_err(MountError::Flash)?;
         self.merges = Merges::default();
         Ok(())
     }
@@ -416,15 +419,15 @@ impl<W: Watch> Hybrid<W> {
 mod tests {
     use crate::bast::Bast;
     use floatgate_core::flash::Slot;
-    use floatgate_core::ftl::{Ftl, Means, Run, Start};
-    use floatgate_core::{Geometry, Lpn, Pbn, Space};
+    use floatgate_core::ftl::{Ftl, RecoveryMode, Run, Start};
+    use floatgate_core::{DieLpn, Geometry, Pbn, Space};
     use floatgate_testkit::cut::{Change, CutFlash};
     use floatgate_testkit::ram::RamFlash;
     use floatgate_testkit::suite::Case;
 
     fn write(ftl: &mut Bast, flash: &mut CutFlash, page: u32, byte: u8) {
         flash.ram.new_request(1)[0].fill(byte);
-        let written = ftl.write(flash, &Run::whole(Lpn(page), 1));
+        let written = ftl.write(flash, &Run::whole(DieLpn(page), 1));
         written.expect("there is power");
     }
 
@@ -440,7 +443,7 @@ mod tests {
         for (page, byte) in [(1, 1), (0, 2), (0, 3), (2, 4)] {
             write(&mut ftl, &mut flash, page, byte);
         }
-        ftl.trim(&mut flash, &Run::whole(Lpn(1), 1)).unwrap();
+        ftl.trim(&mut flash, &Run::whole(DieLpn(1), 1)).unwrap();
         // The log block is full: a full merge into block 4, erase of block 0, then of block 3.
         flash.states = Some(Vec::new());
         write(&mut ftl, &mut flash, 0, 5);
@@ -450,13 +453,13 @@ mod tests {
             .find(|(_, change)| *change == Change::Erase(Pbn(3)));
         let (ram, _) = at_erase.expect("the log block is erased");
         let mut flash = CutFlash::new(ram.clone());
-        let ftl = Bast::recover(&space, &options, Means::FullScan, &mut flash).unwrap();
+        let ftl = Bast::recover(&space, &options, RecoveryMode::FullScan, &mut flash).unwrap();
         assert_eq!(ftl.audit(&flash), Ok(11));
         assert_eq!(flash.ram.ledger.counters.oob_reads.map, 6 * 4);
         let mut ftl = ftl;
         for (page, byte) in [(0, 3), (1, 0), (2, 4)] {
             flash.ram.new_request(1);
-            ftl.read(&mut flash, &Run::whole(Lpn(page), 1)).unwrap();
+            ftl.read(&mut flash, &Run::whole(DieLpn(page), 1)).unwrap();
             assert_eq!(
                 flash.ram.buffer()[Slot(0).0 as usize][0],
                 byte,

@@ -3,8 +3,8 @@
 
 use super::{Hybrid, HybridPlan, KnownBlocks, Log, Watch};
 use crate::parts::scan::Scan;
+use floatgate_core::Refusal;
 use floatgate_core::address::Pbn;
-use floatgate_core::ftl::Refusal;
 
 impl<W: Watch> Hybrid<W> {
     /// Whether the log table has places for all log blocks of such tables.

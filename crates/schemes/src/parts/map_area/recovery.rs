@@ -18,7 +18,7 @@
 
 use super::{MapArea, MapShape};
 use floatgate_core::address::{Lpn, Pbn, Ppn};
-use floatgate_core::flash::{Cause, Flash, Oob, OobRead, Role};
+use floatgate_core::flash::{Cause, Flash, Oob, OobRead, Role, SpareRead};
 use floatgate_core::geometry::Space;
 
 /// Tag of the page that makes everything older void.
@@ -77,14 +77,17 @@ impl FoundArea {
         let geometry = &space.geometry;
         let (mut copies, mut is_readable) = (Vec::new(), true);
         for block in shape.all_blocks(space, die) {
-            let end = geometry.pages_per_block.min(flash.written(block) + 1);
+            let end = geometry
+                .pages_per_block
+                .min(flash.ledger().write_pointer(block) + 1);
             for position in 0..end {
                 let at = geometry.ppn(block, position);
-                let (read, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
-                is_readable &= read.is_some() || !flash.is_programmed(at);
-                if let Some(read) = read.filter(|read| read.oob.role == Role::Map) {
-                    let bytes = flash.last_oob_bytes();
-                    let (version, writes) = (number(bytes, 0), number(bytes, 8));
+                let (found, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
+                is_readable &= found.is_some() || !flash.ledger().is_programmed(at);
+                if let Some(SpareRead { read, bytes }) =
+                    found.filter(|found| found.read.oob.role == Role::Map)
+                {
+                    let (version, writes) = (number(&bytes, 0), number(&bytes, 8));
                     copies.push(Copy {
                         at,
                         read,
@@ -144,7 +147,7 @@ impl FoundArea {
     pub fn entries<F: Flash>(&self, flash: &mut F) -> Result<Option<Vec<u32>>, F::Error> {
         let shape = self.shape;
         let entries_held = shape.entries_per_page.min(shape.entries);
-        if !F::BEARS_DATA || u64::from(entries_held) * 4 > u64::from(flash.page_bytes()) {
+        if u64::from(entries_held) * 4 > u64::from(flash.ledger().page_bytes()) {
             return Ok(None);
         }
         let Some(newest) = self.newest_copies() else {
@@ -185,7 +188,7 @@ impl FoundArea {
 
     /// Blocks that a void page can list.
     pub fn most_doomed<F: Flash>(flash: &F) -> usize {
-        flash.page_bytes() as usize / 4
+        flash.ledger().page_bytes() as usize / 4
     }
 
     /// Makes the map void, and notes the `doomed` blocks of the die, which are going to be erased. Returns the block
@@ -195,7 +198,7 @@ impl FoundArea {
     /// Those of the flash.
     pub fn make_void<F: Flash>(&self, doomed: &[Pbn], flash: &mut F) -> Result<Pbn, F::Error> {
         let mut blocks = self.shape.all_blocks(&self.space, self.die);
-        let block = match blocks.find(|&block| flash.written(block) == 0) {
+        let block = match blocks.find(|&block| flash.ledger().write_pointer(block) == 0) {
             Some(blank) => blank,
             None => {
                 let oldest = self.oldest_block();
@@ -250,7 +253,7 @@ impl MapArea {
         let blocks = shape.all_blocks(space, die);
         area.erased = blocks.filter(|&block| block != void).collect();
         for &block in &area.erased {
-            if flash.written(block) > 0 {
+            if flash.ledger().write_pointer(block) > 0 {
                 flash.erase(block, Cause::Map, F::Token::default())?;
             }
         }

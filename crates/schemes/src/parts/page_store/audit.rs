@@ -25,7 +25,7 @@ impl PageStore {
         let mut valid = vec![0; self.geometry.blocks() as usize];
         let mut live = 0;
         for (lpn, &at) in self.map.iter().enumerate().filter(|(_, at)| at.is_some()) {
-            if !flash.is_programmed(at) || self.page_at[at.index()] != Lpn(lpn as u32) {
+            if !flash.ledger().is_programmed(at) || self.page_at[at.index()] != Lpn(lpn as u32) {
                 return Err(format!("live page {lpn} is not at {}", at.0));
             }
             valid[self.geometry.block_of(at).index()] += 1;
@@ -34,7 +34,7 @@ impl PageStore {
         let mut valid_with_map = valid.clone();
         map_pages.for_each(|at| valid_with_map[self.geometry.block_of(at).index()] += 1);
         let pages = self.geometry.pages_per_block;
-        let unprogrammed = |block| pages - flash.written(block);
+        let unprogrammed = |block| pages - flash.ledger().write_pointer(block);
         self.victims.audit(&valid_with_map, unprogrammed)?;
         for (i, die) in self.dies.iter().enumerate() {
             let first = self.geometry.pbn(i as u32, 0).index();
@@ -44,7 +44,11 @@ impl PageStore {
             if sum != die.valid && self.options.placement == Placement::RoundRobin {
                 return Err(format!("die {i} counts {} valid pages of {sum}", die.valid));
             }
-            if !die.pool.iter().all(|b| flash.written(b) == 0) {
+            if !die
+                .pool
+                .iter()
+                .all(|b| flash.ledger().write_pointer(b) == 0)
+            {
                 return Err(format!("an erased block of die {i} is not erased"));
             }
         }

@@ -2,9 +2,10 @@
 
 use super::{Moves, PageOptions, PageStore, Placement};
 use crate::parts::scan::{Depth, Rules, Scan};
-use floatgate_core::address::{Lpn, Pbn, Ppn};
+use floatgate_core::Refusal;
+use floatgate_core::address::{DieLpn, Lpn, Pbn, Ppn};
 use floatgate_core::flash::{Cause, Flash, Oob, Role};
-use floatgate_core::ftl::{NoRecovery, Refusal};
+use floatgate_core::ftl::MountError;
 use floatgate_core::geometry::Space;
 
 impl PageStore {
@@ -17,23 +18,23 @@ impl PageStore {
         space: &Space,
         options: &PageOptions,
         flash: &mut F,
-    ) -> Result<Self, NoRecovery<F::Error>> {
+    ) -> Result<Self, MountError<F::Error>> {
         Self::check(options)?;
         let mut store = Self::blank(space, options, 0)?;
         store.scan(space, flash)?;
         Ok(store)
     }
 
-    fn scan<F: Flash>(&mut self, space: &Space, flash: &mut F) -> Result<(), NoRecovery<F::Error>> {
+    fn scan<F: Flash>(&mut self, space: &Space, flash: &mut F) -> Result<(), MountError<F::Error>> {
         let scan = Scan::read(space, 0, Depth::UpToErased, flash);
-        let mut scan = scan.map_err(NoRecovery::Flash)?;
+        let mut scan = scan.map_err(MountError::Flash)?;
         let newest = scan.newest(Rules::Moves);
         let mut places = vec![Ppn::NONE; newest.place.len()];
         for (local, at) in newest.place.into_iter().enumerate() {
-            places[space.device_lpn(Lpn(local as u32)).index()] = at;
+            places[space.device_lpn(DieLpn(local as u32)).index()] = at;
         }
         self.take_found(&mut scan, &places, &[], flash)?;
-        self.relieve_dies(flash, &mut ()).map_err(NoRecovery::Flash)
+        self.relieve_dies(flash, &mut ()).map_err(MountError::Flash)
     }
 
     /// Takes what was found on a flash: where the logical pages lie, and the mapping pages. Erases every block with
@@ -47,9 +48,9 @@ impl PageStore {
         places: &[Ppn],
         map_pages: &[Ppn],
         flash: &mut F,
-    ) -> Result<(), NoRecovery<F::Error>> {
+    ) -> Result<(), MountError<F::Error>> {
         self.check_found(scan, places, map_pages)?;
-        let blank = scan.erase_useless(flash).map_err(NoRecovery::Flash)?;
+        let blank = scan.erase_useless(flash).map_err(MountError::Flash)?;
         for die in 0..self.geometry.dies {
             let on_die = |block: &&Pbn| self.geometry.die_of(**block) == die;
             let free: Vec<Pbn> = blank.iter().filter(on_die).copied().collect();

@@ -1,7 +1,7 @@
 //! What a scan says of the scheme's own bytes in the OOBs, and how a scheme puts pages aside by rules of its own.
 
 use super::{Depth, Scan};
-use floatgate_core::address::{Lpn, Pbn, Ppn};
+use floatgate_core::address::{DieLpn, Pbn, Ppn};
 use floatgate_core::flash::{Cause, Flash, OobRead};
 use floatgate_core::geometry::Space;
 
@@ -58,21 +58,24 @@ impl Scan {
         depth: Depth,
         flash: &mut F,
         bytes: &mut SpareBytes,
-        group_of: impl Fn(Lpn) -> usize,
+        group_of: impl Fn(DieLpn) -> usize,
     ) -> Result<Self, F::Error> {
         let mut scan = Self::unread(space, 0, flash);
         for i in 0..space.blocks() {
             let block = Pbn(scan.first.0 + i);
             let end = match depth {
                 Depth::Whole => space.geometry.pages_per_block,
-                Depth::UpToErased => space.geometry.pages_per_block.min(flash.written(block) + 1),
+                Depth::UpToErased => space
+                    .geometry
+                    .pages_per_block
+                    .min(flash.ledger().write_pointer(block) + 1),
             };
             for position in 0..end {
                 let at = space.geometry.ppn(block, position);
-                let (oob, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
-                scan.note(i as usize, position, oob);
-                if let Some((lpn, read)) = scan.page_at(at) {
-                    bytes.note(group_of(lpn), at, read.sequence, flash.last_oob_bytes());
+                let (found, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
+                scan.note(i as usize, position, found.map(|found| found.read));
+                if let (Some(found), Some((lpn, read))) = (found, scan.page_at(at)) {
+                    bytes.note(group_of(lpn), at, read.sequence, &found.bytes);
                 }
             }
         }
@@ -81,7 +84,7 @@ impl Scan {
 
     /// Puts aside every readable page that `counts` denies: it is nobody's newest copy. Its block keeps what was
     /// found in it.
-    pub fn retain(&mut self, mut counts: impl FnMut(Ppn, Lpn, &OobRead) -> bool) {
+    pub fn retain(&mut self, mut counts: impl FnMut(Ppn, DieLpn, &OobRead) -> bool) {
         let first = self.space.geometry.first_page(self.first).0;
         let space = &self.space;
         for (at, oob) in (first..).zip(&mut self.oobs) {
@@ -98,7 +101,7 @@ impl Scan {
     }
 
     /// All readable pages that count: block, local page, OOB.
-    pub fn pages(&self) -> impl Iterator<Item = (Pbn, Lpn, OobRead)> + '_ {
+    pub fn pages(&self) -> impl Iterator<Item = (Pbn, DieLpn, OobRead)> + '_ {
         self.blocks().flat_map(|(block, _)| {
             let pages = self.pages_of(block);
             pages.map(move |(_, lpn, read)| (block, lpn, read))

@@ -25,8 +25,8 @@
 use super::TranslationPages;
 use super::checkpoint::Checkpoint;
 use crate::parts::scan::{MORE, Rules, Scan};
-use floatgate_core::address::{Lpn, Pbn, Ppn};
-use floatgate_core::flash::{Flash, Role};
+use floatgate_core::address::{DieLpn, Lpn, Pbn, Ppn};
+use floatgate_core::flash::{Flash, Role, SpareRead};
 use floatgate_core::geometry::{Geometry, Space};
 
 /// How the map is kept, and what may be relied on.
@@ -141,10 +141,10 @@ impl<'a> Reader<'a> {
             space,
             geometry,
             layout,
-            reach: layout.entries_per_page.min(flash.page_bytes() / 4),
+            reach: layout.entries_per_page.min(flash.ledger().page_bytes() / 4),
             scan: Scan::unread(space, 0, flash),
             written: (0..geometry.blocks())
-                .map(|block| flash.written(Pbn(block)))
+                .map(|block| flash.ledger().write_pointer(Pbn(block)))
                 .collect(),
             read: vec![0; geometry.blocks() as usize],
             copies: Vec::new(),
@@ -162,13 +162,15 @@ impl<'a> Reader<'a> {
         let at = self.geometry.ppn(block, self.read[block.index()]);
         self.read[block.index()] += 1;
         let found = self.scan.read_page(at, flash)?;
-        if let Some(read) = found.filter(|read| read.oob.role == Role::Map) {
+        if let Some(SpareRead { read, bytes }) =
+            found.filter(|found| found.read.oob.role == Role::Map)
+        {
             self.copies.push(MapCopy {
                 at,
                 number: read.oob.lpn.0,
                 sequence: read.sequence,
                 tag: read.oob.tag,
-                checkpoint: Checkpoint::of(flash.last_oob_bytes()),
+                checkpoint: Checkpoint::of(&bytes),
             });
         }
         Ok(found.is_some())
@@ -246,7 +248,7 @@ impl<'a> Reader<'a> {
             };
             flash.read_map(copy.at, take, F::Token::default())?;
         }
-        Ok(unread == 0 || !F::BEARS_DATA)
+        Ok(unread == 0)
     }
 
     /// Whether no two pages lie at the same place.
@@ -294,7 +296,7 @@ impl<'a> Reader<'a> {
         let newest = self.scan.newest(Rules::Moves);
         let mut places = vec![Ppn::NONE; newest.place.len()];
         for (local, at) in newest.place.into_iter().enumerate() {
-            places[self.space.device_lpn(Lpn(local as u32)).index()] = at;
+            places[self.space.device_lpn(DieLpn(local as u32)).index()] = at;
         }
         Ok(places)
     }
@@ -456,7 +458,7 @@ impl TranslationPages {
         let versions = found.versions.clone();
         let mut pages = Self::found(&geometry, entries, writer, directory, versions);
         pages.checkpoint.pending = found.pending;
-        pages.checkpoint.closed = flash.next_sequence().saturating_sub(1);
+        pages.checkpoint.closed = flash.ledger().next_sequence().saturating_sub(1);
         for &page in &found.stale {
             pages.rewrite(flash, store, page, found.pending)?;
         }

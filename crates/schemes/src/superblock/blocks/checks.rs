@@ -24,7 +24,7 @@ impl Superblocks {
                     block.0
                 ));
             }
-            if entry.in_set || entry.programmed != flash.programmed(block) {
+            if entry.in_set || entry.programmed != flash.ledger().programmed_pages(block) {
                 return Err(format!("the entry of block {} is wrong", block.0));
             }
         }
@@ -41,7 +41,9 @@ impl Superblocks {
         }
         let open = one.open;
         let in_list = |b: Pbn| self.lists.list_of(self.index(b) as u32) == Some(s as usize);
-        if open.is_some() && (!in_list(open) || flash.written(open) == self.pages_per_block()) {
+        if open.is_some()
+            && (!in_list(open) || flash.ledger().write_pointer(open) == self.pages_per_block())
+        {
             return Err(format!(
                 "the open block {} of superblock {s} is none",
                 open.0
@@ -69,7 +71,7 @@ impl Superblocks {
             let l = self.space.geometry.by_pages().div(lpn as u32);
             let s = self.size.div(l) as usize;
             let block = self.index_at(at);
-            if !flash.is_programmed(at) || self.lists.list_of(block as u32) != Some(s) {
+            if !flash.ledger().is_programmed(at) || self.lists.list_of(block as u32) != Some(s) {
                 return Err(format!("live page {lpn} is not at {}", at.0));
             }
             valid[block] += 1;
@@ -97,7 +99,11 @@ impl Superblocks {
         if listed + free != self.blocks.len() as u32 || free < self.size.get() {
             return Err(format!("{listed} blocks in use and {free} free"));
         }
-        if !self.pool.iter().all(|b| flash.written(b) == 0) {
+        if !self
+            .pool
+            .iter()
+            .all(|b| flash.ledger().write_pointer(b) == 0)
+        {
             return Err("a block in the free list is not erased".into());
         }
         Ok(live)

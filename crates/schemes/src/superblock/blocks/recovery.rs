@@ -27,7 +27,7 @@ impl Superblocks {
             let at = self.index(block);
             self.blocks[at] = Block {
                 valid: found.valid,
-                programmed: flash.programmed(block),
+                programmed: flash.ledger().programmed_pages(block),
                 ..Block::default()
             };
             self.lists.push_back(s as usize, at as u32);

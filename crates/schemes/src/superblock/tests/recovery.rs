@@ -18,7 +18,7 @@ fn recover(case: &Case, ram: RamFlash) -> (Superblock, RamFlash) {
     ram.ledger.counters = Default::default();
     let space = Space::whole(ram.geometry());
     let options = case.options_of::<Superblock>().unwrap();
-    let ftl = Superblock::recover(&space, &options, Means::FullScan, &mut ram).unwrap();
+    let ftl = Superblock::recover(&space, &options, RecoveryMode::FullScan, &mut ram).unwrap();
     (ftl, ram)
 }
 
@@ -35,7 +35,10 @@ fn a_full_merge_that_is_cut_is_undone_or_finished() {
     let mut flash = CutFlash::new(bench.flash.clone());
     flash.states = Some(Vec::new());
     flash.ram.new_request(1);
-    bench.ftl.write(&mut flash, &Run::whole(Lpn(6), 1)).unwrap();
+    bench
+        .ftl
+        .write(&mut flash, &Run::whole(DieLpn(6), 1))
+        .unwrap();
     let states = flash.states.take().unwrap();
     let first_erase = |(_, change): &(RamFlash, Change)| matches!(change, Change::Erase(_));
     let copies = states.iter().position(first_erase).expect("it erases");
