@@ -52,7 +52,7 @@ floatgate_core::life! {
     struct Plays = fn play_on(&[u8], &[u8]);
 }
 
-fn play_on<S: Ftl>(head: &[u8], changes: &[u8]) {
+fn play_on<S: Ftl<Page = Lpn>>(head: &[u8], changes: &[u8]) {
     let seed = u32::from_le_bytes([head[1], head[2], head[3], head[4]]);
     let case = random_case::<S>(&mut SplitMix64::new(seed.into()), 0);
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -85,7 +85,7 @@ fn play_on<S: Ftl>(head: &[u8], changes: &[u8]) {
     }
 }
 
-fn spec<S: Ftl>(case: &Case, layer: u8) -> ImageSpec {
+fn spec<S: Ftl<Page = Lpn>>(case: &Case, layer: u8) -> ImageSpec {
     let options = case.options.iter().map(|(key, value)| match value {
         Value::Text(word) => format!("{key}={word}\n"),
         value => format!("{key}={value}\n"),
@@ -119,31 +119,31 @@ fn spec<S: Ftl>(case: &Case, layer: u8) -> ImageSpec {
     }
 }
 
-fn open<S: Ftl>(path: &Path) -> Result<Device<S>, DeviceError> {
+fn open<S: Ftl<Page = Lpn>>(path: &Path) -> Result<Device<S>, DeviceError> {
     image::open(path, Durability::Process)?.with_sector_bytes(PAGE_BYTES)
 }
 
-fn sound<S: Ftl>(device: &Device<S>) {
+fn sound<S: Ftl<Page = Lpn>>(device: &Device<S>) {
     if let Err(found) = device.audit() {
         panic!("{}: {found}", S::KEY);
     }
 }
 
 /// Whatever becomes of a request, the scheme must not break the rules of NAND.
-fn answer<S: Ftl>(outcome: Result<(), DeviceError>) {
+fn answer<S: Ftl<Page = Lpn>>(outcome: Result<(), DeviceError>) {
     if let Err(DeviceError::Nand(error @ NandError::Misuse { .. })) = outcome {
         panic!("{}: {error}", S::KEY);
     }
 }
 
-fn read<S: Ftl>(device: &mut Device<S>) {
+fn read<S: Ftl<Page = Lpn>>(device: &mut Device<S>) {
     let mut page = [0; PAGE_BYTES];
     for sector in 0..device.sectors() {
         answer::<S>(device.read(sector, &mut page));
     }
 }
 
-fn write<S: Ftl>(device: &mut Device<S>, rng: &mut SplitMix64, requests: u32) {
+fn write<S: Ftl<Page = Lpn>>(device: &mut Device<S>, rng: &mut SplitMix64, requests: u32) {
     let sectors = device.sectors();
     for _ in 0..requests {
         let first = rng.below(sectors);
@@ -156,7 +156,7 @@ fn write<S: Ftl>(device: &mut Device<S>, rng: &mut SplitMix64, requests: u32) {
     }
 }
 
-fn close<S: Ftl>(device: Device<S>, in_order: bool) {
+fn close<S: Ftl<Page = Lpn>>(device: Device<S>, in_order: bool) {
     if !in_order {
         return;
     }

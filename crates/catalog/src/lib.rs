@@ -4,8 +4,8 @@
 //! A crate of its own because this is where every scheme is compiled for every life: what changes above it need not
 //! wait for that again.
 
-use floatgate_core::Ftl;
 use floatgate_core::catalog::Life;
+use floatgate_core::{Ftl, Lpn};
 use floatgate_device::Stored;
 use floatgate_sim::run::Simulated;
 use floatgate_testkit::Tested;
@@ -22,7 +22,7 @@ pub struct Lives {
 }
 
 impl Life for Lives {
-    fn of<S: Ftl>() -> Self {
+    fn of<S: Ftl<Page = Lpn>>() -> Self {
         Self {
             simulated: Simulated::of::<S>(),
             stored: Stored::of::<S>(),

@@ -8,7 +8,7 @@ use cpu_time::ThreadTime;
 use floatgate::bare::{Bare, PAGES_PER_BLOCK};
 use floatgate_core::options::Value;
 use floatgate_core::rng::SplitMix64;
-use floatgate_core::{Ftl, Start, Striped};
+use floatgate_core::{Ftl, Lpn, Start, Striped};
 use floatgate_schemes::{fast::Fast, page::Page};
 use floatgate_sim::clock::{Clock, Closed, Events};
 use floatgate_sim::config::{Arrivals, Device, Host, RunConfig};
@@ -71,14 +71,14 @@ impl Subject for BareSubject {
     }
 }
 
-struct SessionSubject<S: Ftl, C: Clock> {
+struct SessionSubject<S: Ftl<Page = Lpn>, C: Clock> {
     session: Session<S, C>,
     rng: SplitMix64,
     name: &'static str,
     at_ns: u64,
 }
 
-impl<S: Ftl, C: Clock> SessionSubject<S, C> {
+impl<S: Ftl<Page = Lpn>, C: Clock> SessionSubject<S, C> {
     fn boxed(name: &'static str, config: &RunConfig) -> Box<dyn Subject>
     where
         S: 'static,
@@ -94,7 +94,7 @@ impl<S: Ftl, C: Clock> SessionSubject<S, C> {
     }
 }
 
-impl<S: Ftl, C: Clock> Subject for SessionSubject<S, C> {
+impl<S: Ftl<Page = Lpn>, C: Clock> Subject for SessionSubject<S, C> {
     fn name(&self) -> String {
         self.name.into()
     }

@@ -35,7 +35,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use floatgate_catalog::{Catalog, catalog};
-use floatgate_core::Ftl;
+use floatgate_core::{Ftl, Lpn};
 
 use errors::{Outcome, Problem};
 
@@ -59,7 +59,7 @@ impl Cli {
 
     /// Adds a scheme; one of the same name is replaced.
     #[must_use]
-    pub fn scheme<S: Ftl>(self) -> Self {
+    pub fn scheme<S: Ftl<Page = Lpn>>(self) -> Self {
         Self {
             catalog: self.catalog.with::<S>(),
         }

@@ -2,6 +2,7 @@
 
 mod common;
 
+use floatgate_core::Lpn;
 use std::os::unix::fs::FileExt;
 
 use common::Place;
@@ -231,7 +232,7 @@ fn uses() -> floatgate_core::Catalog<Uses> {
 }
 
 impl Used {
-    fn play_on<S: Ftl>(self) -> Life {
+    fn play_on<S: Ftl<Page = Lpn>>(self) -> Life {
         let nand = ImageNand::open(&self.path, Durability::Process).unwrap();
         let header = nand.header().clone();
         let options = options_from_text::<S>(&header.options).unwrap();

@@ -3,7 +3,7 @@
 use floatgate_core::flash::SEQUENCE_MAX;
 use floatgate_core::ftl::{MountError, RecoveryMode};
 use floatgate_core::options::Options;
-use floatgate_core::{Flash, Ftl, Lpn, Refusal, Run, Space, Start};
+use floatgate_core::{Ftl, Lpn, Pbn, Refusal, Run, Space, Start, Tick};
 
 use crate::error::DeviceError;
 use crate::flash::NandFlash;
@@ -28,6 +28,8 @@ pub struct BlockDevice<S, N> {
     sector_bytes: usize,
     /// What ended writing.
     read_only: Option<String>,
+    /// The last time told, if nothing was asked since.
+    idle_since_ns: Option<u64>,
 }
 
 /// The pages that hold a range of bytes.
@@ -38,20 +40,20 @@ struct Pages {
     offset: usize,
 }
 
-impl<S: Ftl, N: Nand> BlockDevice<S, N> {
+impl<S: Ftl<Page = Lpn>, N: Nand> BlockDevice<S, N> {
     /// Makes a fresh device, every sector zero, on an erased chip.
     ///
     /// # Errors
     /// A refusal if scheme, options and chip do not go together.
     pub fn create(nand: N, options: &S::Options) -> Result<Self, DeviceError> {
         let mut flash = NandFlash::new(nand);
-        let space = Space::whole(flash.geometry());
-        let written = (0..space.blocks()).any(|b| flash.written(floatgate_core::Pbn(b)) > 0);
+        let space = Space::whole(flash.ledger.geometry());
+        let written = (0..space.blocks()).any(|b| flash.ledger.write_pointer(Pbn(b)) > 0);
         if written {
             let text = "a fresh device needs an erased flash".into();
             return Err(DeviceError::Corrupt { text });
         }
-        let ftl = S::format(&space, options, Start::Empty, &mut flash)?;
+        let ftl = S::format(&space, options, Start::Empty, &mut flash).map_err(not_up)?;
         Self::assemble(ftl, flash)
     }
 
@@ -62,18 +64,15 @@ impl<S: Ftl, N: Nand> BlockDevice<S, N> {
     /// # Errors
     /// A refusal if scheme, options and chip do not go together, or if the pages have rotted beyond what the scheme can
     /// make a device of; an error of the chip, after which it may be tried again.
-    pub fn open(nand: N, options: &S::Options, means: RecoveryMode) -> Result<Self, DeviceError> {
+    pub fn open(nand: N, options: &S::Options, mode: RecoveryMode) -> Result<Self, DeviceError> {
         // What is programmed from now on must be younger than all there is, and still be believed.
         if nand.last_sequence() > SEQUENCE_MAX / 2 {
             let text = format!("a page with sequence number {}", nand.last_sequence());
             return Err(DeviceError::Corrupt { text });
         }
         let mut flash = NandFlash::new(nand);
-        let space = Space::whole(flash.geometry());
-        let ftl = S::recover(&space, options, means, &mut flash).map_err(|error| match error {
-            MountError::Refused(refusal) => DeviceError::Refused(refusal),
-            MountError::Flash(error) => DeviceError::Nand(error),
-        })?;
+        let space = Space::whole(flash.ledger.geometry());
+        let ftl = S::recover(&space, options, mode, &mut flash).map_err(not_up)?;
         Self::assemble(ftl, flash)
     }
 
@@ -88,6 +87,7 @@ impl<S: Ftl, N: Nand> BlockDevice<S, N> {
             flash,
             sector_bytes: SECTOR_BYTES,
             read_only: None,
+            idle_since_ns: None,
         })
     }
 
@@ -113,7 +113,7 @@ impl<S: Ftl, N: Nand> BlockDevice<S, N> {
 
     /// Sectors of the device.
     pub fn sectors(&self) -> u64 {
-        let pages = u64::from(self.flash.geometry().logical_pages);
+        let pages = u64::from(self.flash.ledger.geometry().logical_pages);
         pages * self.page_bytes() as u64 / self.sector_bytes as u64
     }
 
@@ -160,6 +160,7 @@ impl<S: Ftl, N: Nand> BlockDevice<S, N> {
 
     /// Reads whole pages into the request's buffer.
     fn read_pages(&mut self, first: u32, count: u32) -> Result<&[u8], DeviceError> {
+        self.idle_since_ns = None;
         self.flash.new_request(count);
         let outcome = self
             .ftl
@@ -187,6 +188,7 @@ impl<S: Ftl, N: Nand> BlockDevice<S, N> {
             return Ok(());
         }
         let pages = self.pages(sector, data.len());
+        self.idle_since_ns = None;
         let (head, tail) = self.edges(&pages, data.len())?;
         let buffer = self.flash.new_request(pages.count);
         let end = pages.offset + data.len();
@@ -212,9 +214,13 @@ impl<S: Ftl, N: Nand> BlockDevice<S, N> {
         }
         let pages = (end - first) as u32;
         // No scheme keeps trimmed pages in the buffer, but slots number its pages.
+        self.idle_since_ns = None;
         self.flash.new_request(pages);
         let run = Run::whole(Lpn(first as u32), pages);
+        let unwritten_reads = self.flash.unwritten_reads;
         let outcome = self.ftl.trim(&mut self.flash, &run);
+        // A page that is absent from a trim is no read.
+        self.flash.unwritten_reads = unwritten_reads;
         self.settle_change(outcome)
     }
 
@@ -226,13 +232,26 @@ impl<S: Ftl, N: Nand> BlockDevice<S, N> {
         Ok(self.flash.flush()?)
     }
 
-    /// The host has been idle for a while: the scheme may tidy up.
+    /// Tells the time, in nanoseconds from any beginning; to be called before requests, and now and then while none
+    /// comes. Work of the scheme that is due is done, and background work if nothing was asked since the time told
+    /// before.
     ///
     /// # Errors
-    /// As [`BlockDevice::write`].
-    pub fn idle(&mut self, start_ns: u64, end_ns: u64) -> Result<(), DeviceError> {
-        self.check_writable()?;
-        let outcome = self.ftl.idle(&mut self.flash, start_ns, end_ns);
+    /// As [`BlockDevice::write`]; a device that can only be read does nothing.
+    pub fn tick(&mut self, now_ns: u64) -> Result<(), DeviceError> {
+        if self.check_writable().is_err() {
+            return Ok(());
+        }
+        let idle_since_ns = self.idle_since_ns;
+        let tick = Tick {
+            now_ns,
+            idle_ns: idle_since_ns.map(|since| since.min(now_ns)..now_ns),
+        };
+        let before = self.flash.ledger.counters;
+        let outcome = self.ftl.tick(&mut self.flash, &tick);
+        // What the scheme has done ends the idle time that it was told of.
+        let has_worked = self.flash.ledger.counters != before;
+        self.idle_since_ns = idle_since_ns.filter(|_| !has_worked).or(Some(now_ns));
         self.settle_change(outcome)
     }
 
@@ -340,11 +359,18 @@ impl<S: Ftl, N: Nand> BlockDevice<S, N> {
     }
 }
 
+fn not_up(error: MountError<NandError>) -> DeviceError {
+    match error {
+        MountError::Refused(refusal) => DeviceError::Refused(refusal),
+        MountError::Flash(error) => DeviceError::Nand(error),
+    }
+}
+
 /// A scheme's options from `key=value` lines, as an image keeps them.
 ///
 /// # Errors
 /// The first line that the scheme does not take.
-pub fn options_from_text<S: Ftl>(text: &str) -> Result<S::Options, Refusal> {
+pub fn options_from_text<S: Ftl<Page = Lpn>>(text: &str) -> Result<S::Options, Refusal> {
     let mut options = S::Options::default();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let refuse = |message: String| Refusal::new("options", message);
@@ -352,10 +378,7 @@ pub fn options_from_text<S: Ftl>(text: &str) -> Result<S::Options, Refusal> {
             .split_once('=')
             .ok_or_else(|| refuse(format!("{line}: not of the form key=value")))?;
         let value = floatgate_core::options::Value::from_word(value.trim());
-        options.set(key.trim(), &value).map_err(|error| Refusal {
-            key: Some(error.key),
-            message: error.message,
-        })?;
+        options.set(key.trim(), &value)?;
     }
     Ok(options)
 }

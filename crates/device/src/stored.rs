@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use floatgate_core::catalog::Life;
-use floatgate_core::{Catalog, Ftl, Refusal};
+use floatgate_core::{Catalog, Ftl, Lpn, Refusal};
 
 use crate::block::options_from_text;
 use crate::error::DeviceError;
@@ -17,7 +17,7 @@ pub struct Stored {
 }
 
 impl Life for Stored {
-    fn of<S: Ftl>() -> Self {
+    fn of<S: Ftl<Page = Lpn>>() -> Self {
         Self {
             create: image::create::<S>,
             takes_options: |text| options_from_text::<S>(text).map(drop),

@@ -6,6 +6,7 @@
 
 mod common;
 
+use floatgate_core::Lpn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use common::cutting::{Change, Recorder, cut};
@@ -101,7 +102,7 @@ floatgate_core::life! {
 }
 
 impl Case {
-    fn play_on<S: Ftl>(&self) -> Tally {
+    fn play_on<S: Ftl<Page = Lpn>>(&self) -> Tally {
         let shape = chip(1, 20, 6, 8, &self.spares);
         let recorder = Recorder::new(RamNand::new(&shape, PAGE_BYTES), self.plan.clone());
         let spares = Spares::format(recorder, self.spares).unwrap();
@@ -137,7 +138,7 @@ impl Case {
     }
 }
 
-fn recorder_of<S: Ftl>(host: &mut Host<S, Spares<Recorder>>) -> &mut Recorder {
+fn recorder_of<S: Ftl<Page = Lpn>>(host: &mut Host<S, Spares<Recorder>>) -> &mut Recorder {
     host.device.flash_layer_mut().nand_mut().nand_mut()
 }
 
@@ -154,7 +155,7 @@ enum Failed {
 }
 
 impl Case {
-    fn try_cut<S: Ftl>(
+    fn try_cut<S: Ftl<Page = Lpn>>(
         &self,
         chip: &RamNand,
         change: &Change,
@@ -201,7 +202,7 @@ impl Case {
     }
 
     /// Mounts and recovers, compares, goes on, compares again.
-    fn come_back<S: Ftl>(
+    fn come_back<S: Ftl<Page = Lpn>>(
         &self,
         chip: RamNand,
         number: u64,
@@ -214,7 +215,7 @@ impl Case {
         })
     }
 
-    fn come_back_unguarded<S: Ftl>(
+    fn come_back_unguarded<S: Ftl<Page = Lpn>>(
         &self,
         chip: RamNand,
         number: u64,

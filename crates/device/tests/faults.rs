@@ -4,9 +4,9 @@
 mod common;
 
 use common::{Host, PAGE_BYTES, SECTOR_BYTES, chip, options_of, scan};
-use floatgate_core::Ftl;
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::wear::WearLeveling;
+use floatgate_core::{Ftl, Lpn};
 use floatgate_core::{Pbn, Ppn};
 use floatgate_device::faulty::FaultPlan;
 use floatgate_device::spares::pairs::PairGuard;
@@ -33,7 +33,7 @@ floatgate_core::life! {
 }
 
 impl UntilReadOnly {
-    fn play_on<S: Ftl>(self) -> Outcome {
+    fn play_on<S: Ftl<Page = Lpn>>(self) -> Outcome {
         let shape = chip(2, 30, 8, 12, &self.spares);
         let faulty = Faulty::new(RamNand::new(&shape, PAGE_BYTES), self.plan).unwrap();
         let spares = Spares::format(faulty, self.spares).unwrap();
@@ -218,7 +218,7 @@ floatgate_core::life! {
 
 impl LosingPages {
     /// Pages that cannot be read are errors until they are written again; no other page suffers.
-    fn play_on<S: Ftl>(self) -> (u64, u64) {
+    fn play_on<S: Ftl<Page = Lpn>>(self) -> (u64, u64) {
         let spares = SparesOptions::default();
         let shape = chip(1, 30, 8, 12, &spares);
         let lost: Vec<Ppn> = (0..shape.pages())

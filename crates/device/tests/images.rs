@@ -3,16 +3,16 @@
 mod common;
 
 use common::{Host, PAGE_BYTES, check, chip, options_of, options_text, recovers};
-use floatgate_core::Ftl;
 use floatgate_core::Pbn;
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::wear::WearLeveling;
+use floatgate_core::{Ftl, Lpn};
 use floatgate_device::image::format::Header;
 use floatgate_device::image::{Durability, ImageSpec, info, open};
 use floatgate_device::spares::pairs::PairGuard;
 use floatgate_device::{BlockDevice, ImageNand, NandFlash, Spares, SparesOptions};
 
-fn header<S: Ftl>(
+fn header<S: Ftl<Page = Lpn>>(
     dies: u32,
     blocks: u32,
     pages: u32,
@@ -47,7 +47,7 @@ floatgate_core::life! {
 }
 
 impl OnImage {
-    fn play_on<S: Ftl>(self) {
+    fn play_on<S: Ftl<Page = Lpn>>(self) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("flash.img");
         let header = header::<S>(2, 30, 8, 12, self.spares);
@@ -77,7 +77,7 @@ impl OnImage {
 }
 
 /// The device as the file tells it: closed in order, or left as if the process had ended.
-fn reopened<S: Ftl>(
+fn reopened<S: Ftl<Page = Lpn>>(
     host: Host<S, Spares<ImageNand>>,
     path: &std::path::Path,
     options: SparesOptions,

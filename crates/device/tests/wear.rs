@@ -4,10 +4,10 @@
 mod common;
 
 use common::{Host, PAGE_BYTES, chip, options_of};
-use floatgate_core::Ftl;
 use floatgate_core::Pbn;
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::wear::WearLeveling;
+use floatgate_core::{Ftl, Lpn};
 use floatgate_device::nand::Nand;
 use floatgate_device::{BlockDevice, RamNand, Spares, SparesOptions};
 
@@ -32,7 +32,7 @@ floatgate_core::life! {
 }
 
 impl Skewed {
-    fn play_on<S: Ftl>(self) -> Wear {
+    fn play_on<S: Ftl<Page = Lpn>>(self) -> Wear {
         let spares = SparesOptions {
             wear_leveling: self.0,
             wear_gap: GAP,

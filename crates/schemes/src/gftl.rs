@@ -35,7 +35,7 @@ use floatgate_core::Refusal;
 use floatgate_core::address::{DieLpn, Pbn, Ppn};
 use floatgate_core::described::{ChipTimes, Described};
 use floatgate_core::flash::{Cause, Flash, Oob, Preload, Role, Slot};
-use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, audited};
+use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Start, audited};
 use floatgate_core::geometry::{Geometry, PAGES_PER_BLOCK_MAX, Space};
 use floatgate_core::report::{Combine, Merges, Observation, SchemeCounters, Table};
 use floatgate_core::{choice, options};

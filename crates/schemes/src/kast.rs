@@ -36,7 +36,7 @@ use floatgate_core::Refusal;
 use floatgate_core::address::DieLpn;
 use floatgate_core::described::{Described, RecoveryCost};
 use floatgate_core::flash::{Flash, Preload, Role, Slot};
-use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, audited};
+use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Start, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::options;
 use floatgate_core::report::{Combine, Observation, SchemeCounters, Table, bits_for};

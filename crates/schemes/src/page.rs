@@ -22,11 +22,10 @@
 //! programs, not time.
 
 use crate::parts::page_store::{PageOptions, PageStore};
-use floatgate_core::Refusal;
 use floatgate_core::address::Lpn;
 use floatgate_core::described::Described;
 use floatgate_core::flash::{Flash, Preload, Slot};
-use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, audited};
+use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Start, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::report::{Combine, Observation, SchemeCounters, Table, bits_for};
 

@@ -38,7 +38,7 @@ use floatgate_core::Refusal;
 use floatgate_core::address::{DieLpn, Pbn};
 use floatgate_core::described::Described;
 use floatgate_core::flash::{Cause, Flash, Preload, Slot};
-use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, audited};
+use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Start, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::options;
 use floatgate_core::report::{Memory, Merges, Observation, SchemeCounters, Table};

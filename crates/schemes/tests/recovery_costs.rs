@@ -2,9 +2,9 @@
 
 use floatgate_core::described::RecoveryCost;
 use floatgate_core::ftl::RecoveryMode;
-use floatgate_core::life;
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::{Ftl, Geometry, Space};
+use floatgate_core::{Lpn, life};
 use floatgate_testkit::ram::RamFlash;
 use floatgate_testkit::suite::{Bench, Case};
 
@@ -20,7 +20,7 @@ life! {
     struct Costs = fn costs_of(&Case) -> Vec<RecoveryCost>;
 }
 
-fn costs_of<S: Ftl>(case: &Case) -> Vec<RecoveryCost> {
+fn costs_of<S: Ftl<Page = Lpn>>(case: &Case) -> Vec<RecoveryCost> {
     S::recovery_costs(&geometry(case), &case.options_of::<S>().unwrap())
 }
 
@@ -35,7 +35,7 @@ life! {
     struct Recovered = fn recover(&Case, RecoveryMode) -> [u64; 4];
 }
 
-fn recover<S: Ftl>(case: &Case, means: RecoveryMode) -> [u64; 4] {
+fn recover<S: Ftl<Page = Lpn>>(case: &Case, means: RecoveryMode) -> [u64; 4] {
     let mut bench = Bench::<S>::new(case).unwrap();
     let mut rng = SplitMix64::new(case.seed);
     for _ in 0..case.requests {

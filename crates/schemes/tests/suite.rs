@@ -2,10 +2,10 @@
 //! from the registry; a scheme that is not listed here has no entry there.
 
 use floatgate_core::catalog::{Catalog, SchemeInfo};
-use floatgate_core::life;
 use floatgate_core::options::{OptionInfo, Options, Value};
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::{Ftl, ProgramOrder, Start};
+use floatgate_core::{Lpn, life};
 use floatgate_testkit::suite::{Case, cases, run};
 
 life! {
@@ -13,7 +13,7 @@ life! {
     struct Suite = fn suite(&Case) -> Result<(), String>;
 }
 
-fn suite<S: Ftl>(given_case: &Case) -> Result<(), String> {
+fn suite<S: Ftl<Page = Lpn>>(given_case: &Case) -> Result<(), String> {
     let mut case = given_case.clone();
     let takes = |key| S::Options::schema().iter().any(|option| option.key == key);
     let given = |key: &str| given_case.options.iter().any(|(k, _)| k == key);

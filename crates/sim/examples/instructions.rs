@@ -3,7 +3,7 @@
 
 use floatgate_core::options::Value;
 use floatgate_core::rng::SplitMix64;
-use floatgate_core::{Ftl, Start, Striped};
+use floatgate_core::{Ftl, Lpn, Start, Striped};
 use floatgate_schemes::{fast::Fast, page::Page};
 use floatgate_sim::clock::{Clock, Closed, Events};
 use floatgate_sim::config::{Arrivals, Device, Host, RunConfig};
@@ -38,7 +38,7 @@ fn config(channels: u32, dies: u32) -> RunConfig {
 }
 
 /// Uniform random writes of one page, 10 ms apart.
-fn run<S: Ftl, C: Clock>(config: &RunConfig, writes: u64) {
+fn run<S: Ftl<Page = Lpn>, C: Clock>(config: &RunConfig, writes: u64) {
     let mut session = Session::<S, C>::new(config).expect("a valid configuration");
     let pages = u64::from(session.geometry().logical_pages);
     let mut rng = SplitMix64::new(1);

@@ -36,7 +36,7 @@ fn config((blocks, logical, pages): Shape, options: &[(&str, &str)]) -> RunConfi
 }
 
 /// Write amplification of `n` writes after `dropped`; a share `r` of them goes to a share `f` of the pages.
-fn amplification<S: Ftl>(
+fn amplification<S: Ftl<Page = Lpn>>(
     shape: Shape,
     options: &[(&str, &str)],
     dropped: u64,

@@ -27,7 +27,7 @@ pub struct Aged {
 }
 
 /// Applies a recipe (all but `replay`, which needs the trace). Counters are not reset here.
-pub fn apply<S: Ftl, C: Clock>(
+pub fn apply<S: Ftl<Page = Lpn>, C: Clock>(
     session: &mut Session<S, C>,
     recipe: Recipe,
     tick: &mut dyn FnMut(),
@@ -54,7 +54,7 @@ pub fn apply<S: Ftl, C: Clock>(
 }
 
 /// Requests of a whole stripe of blocks, so that block-mapped schemes fill without rebuilds.
-fn fill<S: Ftl, C: Clock>(session: &mut Session<S, C>, tick: &mut dyn FnMut()) {
+fn fill<S: Ftl<Page = Lpn>, C: Clock>(session: &mut Session<S, C>, tick: &mut dyn FnMut()) {
     let stripe = session.geometry().pages_per_block * session.geometry().dies;
     for first in (0..session.geometry().logical_pages).step_by(stripe as usize) {
         session.page_request(Kind::Write, Lpn(first), stripe, 0);
@@ -62,7 +62,7 @@ fn fill<S: Ftl, C: Clock>(session: &mut Session<S, C>, tick: &mut dyn FnMut()) {
     }
 }
 
-fn overwrite<S: Ftl, C: Clock>(
+fn overwrite<S: Ftl<Page = Lpn>, C: Clock>(
     session: &mut Session<S, C>,
     writes: u64,
     rng: &mut SplitMix64,
@@ -77,7 +77,7 @@ fn overwrite<S: Ftl, C: Clock>(
     }
 }
 
-fn settle<S: Ftl, C: Clock>(
+fn settle<S: Ftl<Page = Lpn>, C: Clock>(
     session: &mut Session<S, C>,
     rng: &mut SplitMix64,
     aged: &mut Aged,

@@ -3,7 +3,7 @@
 
 use floatgate_core::options::Value as OptionValue;
 use floatgate_core::wear::{WEAR_GAP, WearLeveling};
-use floatgate_core::{Ftl, Lpn, ProgramOrder, Refusal, Start};
+use floatgate_core::{Ftl, Lpn, ProgramOrder, Refusal, Start, Tick};
 use serde_json::Value;
 
 use crate::clock::{Closed, Mode, list};
@@ -205,13 +205,13 @@ pub fn config_of(vector: &Value) -> Result<RunConfig, Refusal> {
 }
 
 /// Plays a vector without a clock: arrivals stand for both ends of idle times.
-pub(crate) fn conform_scheme<S: Ftl>(
+pub(crate) fn conform_scheme<S: Ftl<Page = Lpn>>(
     config: &RunConfig,
     requests: &[VectorRequest],
 ) -> Result<Value, String> {
     let mut session = Session::<S, Closed>::new(config).map_err(|refusal| refusal.message)?;
     let logical = config.device.logical_pages;
-    let mut last_arrival_ns = None;
+    let mut last_arrival_ns: Option<u64> = None;
     for (i, request) in requests.iter().enumerate() {
         if request.first.saturating_add(u64::from(request.pages)) > logical {
             return Err(format!(
@@ -220,13 +220,10 @@ pub(crate) fn conform_scheme<S: Ftl>(
                 logical - 1
             ));
         }
-        let Ok(()) = session.ftl.arrival(&mut session.flash, request.arrival_ns);
-        if let Some(last) = last_arrival_ns {
-            let Ok(()) = session
-                .ftl
-                .idle(&mut session.flash, last, request.arrival_ns);
-        }
-        last_arrival_ns = Some(request.arrival_ns);
+        let now_ns = request.arrival_ns;
+        let idle_ns = last_arrival_ns.replace(now_ns).map(|last| last..now_ns);
+        let tick = Tick { now_ns, idle_ns };
+        let Ok(()) = session.ftl.tick(&mut session.flash, &tick);
         session.untimed(request.kind, Lpn(request.first as u32), request.pages);
     }
     session.check_laws()?;

@@ -71,18 +71,18 @@ pub trait Driven {
     fn check(&mut self) -> Result<(), String>;
 }
 
-pub(crate) struct Device<S: Ftl, C: Clock> {
+pub(crate) struct Device<S: Ftl<Page = Lpn>, C: Clock> {
     session: Session<S, C>,
     at_ns: u64,
 }
 
-impl<S: Ftl, C: Clock> Device<S, C> {
+impl<S: Ftl<Page = Lpn>, C: Clock> Device<S, C> {
     pub(crate) fn new(session: Session<S, C>) -> Self {
         Self { session, at_ns: 0 }
     }
 }
 
-impl<S: Ftl, C: Clock> Driven for Device<S, C> {
+impl<S: Ftl<Page = Lpn>, C: Clock> Driven for Device<S, C> {
     fn play(&mut self, asks: &[Ask]) {
         for ask in asks.iter().take(READ_AHEAD) {
             self.session.prefetch_page(ask.first);

@@ -2,9 +2,10 @@
 
 use std::convert::Infallible;
 
-use floatgate_core::flash::{Cause, Flash, Oob, OobRead, Role, Slot};
+use floatgate_core::flash::{Cause, Flash, Oob, Preload, Slot, SpareArea, SpareRead};
 use floatgate_core::ledger::Ledger;
-use floatgate_core::{Geometry, Lpn, Pbn, Ppn};
+use floatgate_core::pcm::Pcm;
+use floatgate_core::{Geometry, Pbn, Ppn};
 
 use crate::clock::{Clock, Completion, FlashOp, OpKind};
 use crate::wear::{Levelling, Swap};
@@ -44,7 +45,7 @@ pub struct SimFlash<C: Clock> {
     pub clock: C,
     /// What the counters do not tell apart.
     pub fine: Fine,
-    /// Reads of pages that were not live.
+    /// Pages of reads for which there was nothing to fetch; the session takes those of trims out.
     pub unwritten_reads: u64,
     /// Wear levelling, if it is on.
     pub wear: Option<Box<Levelling>>,
@@ -54,7 +55,6 @@ pub struct SimFlash<C: Clock> {
     at_ns: u64,
     copyback: bool,
     planes: u32,
-    page_bytes: u32,
     /// What of the request in work is not a whole page, if anything is not.
     partial: Option<Partial>,
     /// Reads of old content that the programs of partly written pages wait for.
@@ -74,7 +74,7 @@ impl<C: Clock> SimFlash<C> {
             0
         };
         Self {
-            ledger: Ledger::new(geometry),
+            ledger: Ledger::new(geometry, machine.page_bytes),
             clock: C::new(machine),
             fine: Fine::default(),
             unwritten_reads: 0,
@@ -83,7 +83,6 @@ impl<C: Clock> SimFlash<C> {
             at_ns: 0,
             copyback,
             planes: machine.planes,
-            page_bytes: machine.page_bytes,
             partial: None,
             old_content: [None; 2],
             reading_old_content: false,
@@ -245,29 +244,11 @@ impl<C: Clock> SimFlash<C> {
 impl<C: Clock> Flash for SimFlash<C> {
     type Token = C::Token;
     type Error = Infallible;
-    const BEARS_DATA: bool = false;
+    type Pcm = Self;
 
     #[inline(always)]
-    fn geometry(&self) -> &Geometry {
-        self.ledger.geometry()
-    }
-
-    #[inline(always)]
-    fn written(&self, pbn: Pbn) -> u32 {
-        self.ledger.write_pointer(pbn)
-    }
-
-    #[inline(always)]
-    fn is_programmed(&self, ppn: Ppn) -> bool {
-        self.ledger.is_programmed(ppn)
-    }
-
-    fn programmed(&self, pbn: Pbn) -> u32 {
-        self.ledger.programmed_pages(pbn)
-    }
-
-    fn page_bytes(&self) -> u32 {
-        self.page_bytes
+    fn ledger(&self) -> &Ledger {
+        &self.ledger
     }
 
     fn erase_count(&self, pbn: Pbn) -> u32 {
@@ -278,7 +259,7 @@ impl<C: Clock> Flash for SimFlash<C> {
     }
 
     #[inline(always)]
-    fn host_read(
+    fn read_host(
         &mut self,
         slot: Slot,
         from: Ppn,
@@ -314,17 +295,17 @@ impl<C: Clock> Flash for SimFlash<C> {
     }
 
     #[inline]
-    fn host_unwritten(&mut self, _slot: Slot, after: C::Token) {
+    fn absent(&mut self, _slot: Slot, after: C::Token) {
         self.unwritten_reads += 1;
         self.clock.own(after);
     }
 
     #[inline(always)]
-    fn host_program(
+    fn program_host(
         &mut self,
         slot: Slot,
         to: Ppn,
-        _oob: Oob,
+        _oob: impl SpareArea,
         after: C::Token,
     ) -> Result<C::Token, Infallible> {
         let block = self.ledger.program(to, Cause::Host);
@@ -341,16 +322,12 @@ impl<C: Clock> Flash for SimFlash<C> {
         Ok(token)
     }
 
-    fn host_trimmed(&mut self, _slot: Slot, after: C::Token) {
-        self.clock.own(after);
-    }
-
     #[inline]
     fn copy(
         &mut self,
         from: Ppn,
         to: Ppn,
-        _oob: Oob,
+        _oob: impl SpareArea,
         cause: Cause,
         after: C::Token,
     ) -> Result<C::Token, Infallible> {
@@ -431,7 +408,7 @@ impl<C: Clock> Flash for SimFlash<C> {
     fn program_map(
         &mut self,
         to: Ppn,
-        _oob: Oob,
+        _oob: impl SpareArea,
         _fill: impl FnOnce(&mut [u8]),
         after: C::Token,
     ) -> Result<C::Token, Infallible> {
@@ -446,7 +423,7 @@ impl<C: Clock> Flash for SimFlash<C> {
         from: Ppn,
         cause: Cause,
         after: C::Token,
-    ) -> Result<(Option<OobRead>, C::Token), Infallible> {
+    ) -> Result<(Option<SpareRead>, C::Token), Infallible> {
         self.ledger.read_oob(cause);
         let die = self.die_of(self.ledger.geometry().block_of(from));
         Ok((None, self.issue(OpKind::OobRead, die, after)))
@@ -472,31 +449,51 @@ impl<C: Clock> Flash for SimFlash<C> {
         self.clock.join(a, b)
     }
 
-    fn pcm_read(&mut self, after: C::Token) -> C::Token {
-        self.ledger.counters.pcm_reads += 1;
-        self.issue(OpKind::PcmRead, 0, after)
-    }
-
-    fn pcm_write(&mut self, after: C::Token) -> C::Token {
-        self.ledger.counters.pcm_writes += 1;
-        self.issue(OpKind::PcmWrite, 0, after)
+    fn pcm(&mut self) -> &mut Self {
+        self
     }
 
     fn background(&mut self, at_ns: u64) {
         self.at_ns = self.at_ns.max(at_ns);
         self.clock.set_time(self.at_ns);
     }
+}
 
-    fn preload(
+impl<C: Clock> Pcm for SimFlash<C> {
+    type Token = C::Token;
+
+    fn read_entry(&mut self, after: C::Token) -> C::Token {
+        self.ledger.counters.pcm_reads += 1;
+        self.issue(OpKind::PcmRead, 0, after)
+    }
+
+    fn write_entry(&mut self, after: C::Token) -> C::Token {
+        self.ledger.counters.pcm_writes += 1;
+        self.issue(OpKind::PcmWrite, 0, after)
+    }
+}
+
+impl<C: Clock> Preload for SimFlash<C> {
+    fn preload<O: SpareArea>(
         &mut self,
         block: Pbn,
         pages: u32,
-        _role: Role,
-        _lpn_of: &mut dyn FnMut(u32) -> Lpn,
-    ) {
+        _oob_of: impl FnMut(u32) -> O,
+    ) -> Result<(), Infallible> {
         self.ledger.preload(block, pages);
         if let Some(wear) = &mut self.wear {
             wear.preloaded(block);
         }
+        Ok(())
+    }
+
+    fn preload_map<O: SpareArea>(
+        &mut self,
+        block: Pbn,
+        pages: u32,
+        oob_of: impl FnMut(u32) -> O,
+        _fill: impl FnMut(u32, &mut [u8]),
+    ) -> Result<(), Infallible> {
+        self.preload(block, pages, oob_of)
     }
 }

@@ -1,7 +1,7 @@
 //! The record of a run: one shape for people, programs and reports. `schema` is its version.
 
-use floatgate_core::Ftl;
 use floatgate_core::report::{ByCause, FlashCounters, HostCounters, SchemeCounters};
+use floatgate_core::{Ftl, Lpn};
 use serde_json::{Map, Value, json};
 
 use crate::ageing::Aged;
@@ -97,7 +97,7 @@ fn brief_json(b: &Brief) -> Value {
 }
 
 /// The record of a session that has been settled.
-pub fn record<S: Ftl, C: Clock>(session: &Session<S, C>, aged: &[Aged]) -> Value {
+pub fn record<S: Ftl<Page = Lpn>, C: Clock>(session: &Session<S, C>, aged: &[Aged]) -> Value {
     let scheme = session.ftl.counters();
     let flash = &session.flash.ledger.counters;
     json!({
@@ -129,7 +129,7 @@ pub fn record<S: Ftl, C: Clock>(session: &Session<S, C>, aged: &[Aged]) -> Value
     })
 }
 
-fn device_json<S: Ftl, C: Clock>(session: &Session<S, C>) -> Value {
+fn device_json<S: Ftl<Page = Lpn>, C: Clock>(session: &Session<S, C>) -> Value {
     let device = &session.config().device;
     json!({
         "part": device.part.name,
@@ -146,7 +146,7 @@ fn device_json<S: Ftl, C: Clock>(session: &Session<S, C>) -> Value {
     })
 }
 
-fn options_json<S: Ftl, C: Clock>(session: &Session<S, C>) -> Value {
+fn options_json<S: Ftl<Page = Lpn>, C: Clock>(session: &Session<S, C>) -> Value {
     use floatgate_core::options::Options;
     let Ok(options) = crate::session::options_of::<S>(session.config()) else {
         return Value::Null;
@@ -158,7 +158,7 @@ fn options_json<S: Ftl, C: Clock>(session: &Session<S, C>) -> Value {
         .collect()
 }
 
-fn host_json<S: Ftl, C: Clock>(session: &Session<S, C>) -> Value {
+fn host_json<S: Ftl<Page = Lpn>, C: Clock>(session: &Session<S, C>) -> Value {
     let host = &session.config().host;
     json!({
         "arrivals": host.arrivals,
@@ -169,7 +169,7 @@ fn host_json<S: Ftl, C: Clock>(session: &Session<S, C>) -> Value {
     })
 }
 
-fn time_json<S: Ftl, C: Clock>(session: &Session<S, C>) -> Value {
+fn time_json<S: Ftl<Page = Lpn>, C: Clock>(session: &Session<S, C>) -> Value {
     let m = &session.metrics;
     let mut all = m.reads.clone();
     all.add(&m.writes);
@@ -210,7 +210,7 @@ fn time_json<S: Ftl, C: Clock>(session: &Session<S, C>) -> Value {
 }
 
 /// How much more or less each channel serves than channel 0, in percent.
-fn channel_shares<S: Ftl, C: Clock>(session: &Session<S, C>) -> Vec<Option<f64>> {
+fn channel_shares<S: Ftl<Page = Lpn>, C: Clock>(session: &Session<S, C>) -> Vec<Option<f64>> {
     let channels = session.config().device.channels as usize;
     let mut pages = vec![0.0; channels];
     for (die, &n) in session.flash.host_pages_by_die.iter().enumerate() {
@@ -222,7 +222,10 @@ fn channel_shares<S: Ftl, C: Clock>(session: &Session<S, C>) -> Vec<Option<f64>>
         .collect()
 }
 
-fn derived_json<S: Ftl, C: Clock>(session: &Session<S, C>, scheme: &SchemeCounters) -> Value {
+fn derived_json<S: Ftl<Page = Lpn>, C: Clock>(
+    session: &Session<S, C>,
+    scheme: &SchemeCounters,
+) -> Value {
     let c = &session.flash.ledger.counters;
     let part = &session.config().device.part;
     let (programs, host_writes) = (c.programs.sum() as f64, session.host.page_writes as f64);
@@ -253,7 +256,10 @@ fn derived_json<S: Ftl, C: Clock>(session: &Session<S, C>, scheme: &SchemeCounte
     })
 }
 
-fn stats_json<S: Ftl, C: Clock>(session: &Session<S, C>, scheme: &SchemeCounters) -> Value {
+fn stats_json<S: Ftl<Page = Lpn>, C: Clock>(
+    session: &Session<S, C>,
+    scheme: &SchemeCounters,
+) -> Value {
     let m = &scheme.merges;
     let c = &session.flash.ledger.counters;
     let mut stats = json!({
@@ -283,7 +289,10 @@ fn stats_json<S: Ftl, C: Clock>(session: &Session<S, C>, scheme: &SchemeCounters
     stats
 }
 
-fn energy_json<S: Ftl, C: Clock>(session: &Session<S, C>, scheme: &SchemeCounters) -> Value {
+fn energy_json<S: Ftl<Page = Lpn>, C: Clock>(
+    session: &Session<S, C>,
+    scheme: &SchemeCounters,
+) -> Value {
     let m = &session.metrics;
     let elapsed_ns = m
         .last_completion_ns
@@ -304,7 +313,7 @@ fn energy_json<S: Ftl, C: Clock>(session: &Session<S, C>, scheme: &SchemeCounter
     serde_json::to_value(energy).unwrap_or(Value::Null)
 }
 
-fn wear_json<S: Ftl, C: Clock>(session: &Session<S, C>) -> Value {
+fn wear_json<S: Ftl<Page = Lpn>, C: Clock>(session: &Session<S, C>) -> Value {
     let counts = session.flash.erase_counts();
     let n = counts.len() as f64;
     let mean = counts.iter().map(|&e| f64::from(e)).sum::<f64>() / n;
@@ -355,7 +364,7 @@ fn histogram(counts: &[u32], max: u32) -> Vec<(u32, u32)> {
         .collect()
 }
 
-fn tables_json<S: Ftl, C: Clock>(session: &Session<S, C>) -> Value {
+fn tables_json<S: Ftl<Page = Lpn>, C: Clock>(session: &Session<S, C>) -> Value {
     let tables: Vec<Value> = session
         .tables
         .iter()
@@ -375,7 +384,7 @@ fn tables_json<S: Ftl, C: Clock>(session: &Session<S, C>) -> Value {
     })
 }
 
-fn series_json<S: Ftl, C: Clock>(session: &Session<S, C>) -> Value {
+fn series_json<S: Ftl<Page = Lpn>, C: Clock>(session: &Session<S, C>) -> Value {
     let series = &session.metrics.series;
     let column = |value: &dyn Fn(&crate::metrics::Sample) -> Value| -> Vec<Value> {
         series.samples.iter().map(value).collect()

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use floatgate_core::catalog::Life;
 use floatgate_core::described::RecoveryCost;
 use floatgate_core::wear::WearLeveling;
-use floatgate_core::{Ftl, Refusal};
+use floatgate_core::{Ftl, Lpn, Refusal};
 use floatgate_trace::{Request, TraceError};
 use serde_json::Value;
 
@@ -146,7 +146,7 @@ pub struct Simulated {
 }
 
 impl Life for Simulated {
-    fn of<S: Ftl>() -> Self {
+    fn of<S: Ftl<Page = Lpn>>() -> Self {
         Self {
             run: run_scheme::<S>,
             memory_bytes: memory_bytes_of::<S>,
@@ -240,14 +240,11 @@ impl Simulated {
 /// Whether the clock in closed form does for a machine, which is checked.
 fn closed_form(config: &RunConfig) -> Result<bool, Refusal> {
     let machine = config.device.machine();
-    machine.validate().map_err(|text| Refusal {
-        key: None,
-        message: text,
-    })?;
+    machine.validate().map_err(|text| Refusal::of_all(text))?;
     Ok(Closed::fits(&machine))
 }
 
-fn drive_scheme<S: Ftl>(config: &RunConfig) -> Result<Box<dyn Driven>, Refusal> {
+fn drive_scheme<S: Ftl<Page = Lpn>>(config: &RunConfig) -> Result<Box<dyn Driven>, Refusal> {
     Ok(if closed_form(config)? {
         Box::new(Device::new(Session::<S, Closed>::new(config)?))
     } else {
@@ -255,7 +252,7 @@ fn drive_scheme<S: Ftl>(config: &RunConfig) -> Result<Box<dyn Driven>, Refusal> 
     })
 }
 
-fn run_scheme<S: Ftl>(job: Job<'_>) -> Result<Value, RunError> {
+fn run_scheme<S: Ftl<Page = Lpn>>(job: Job<'_>) -> Result<Value, RunError> {
     if closed_form(job.config)? {
         run_on::<S, Closed>(job)
     } else {
@@ -263,7 +260,7 @@ fn run_scheme<S: Ftl>(job: Job<'_>) -> Result<Value, RunError> {
     }
 }
 
-fn run_on<S: Ftl, C: Clock>(mut job: Job<'_>) -> Result<Value, RunError> {
+fn run_on<S: Ftl<Page = Lpn>, C: Clock>(mut job: Job<'_>) -> Result<Value, RunError> {
     let mut session = Session::<S, C>::new(job.config)?;
     let mut aged = Vec::new();
     for &recipe in &job.config.ageing {
@@ -309,7 +306,7 @@ struct Ahead {
 impl Ahead {
     /// The next request; asks for what later ones need.
     #[inline]
-    fn next<S: Ftl, C: Clock>(
+    fn next<S: Ftl<Page = Lpn>, C: Clock>(
         &mut self,
         session: &Session<S, C>,
         source: &mut dyn Source,
@@ -328,7 +325,10 @@ impl Ahead {
     }
 }
 
-fn play<S: Ftl, C: Clock>(session: &mut Session<S, C>, job: &mut Job<'_>) -> Result<(), RunError> {
+fn play<S: Ftl<Page = Lpn>, C: Clock>(
+    session: &mut Session<S, C>,
+    job: &mut Job<'_>,
+) -> Result<(), RunError> {
     let mut played = 0;
     let mut ahead = Ahead::default();
     while let Some((request, place)) = ahead.next(session, job.source) {
@@ -351,7 +351,7 @@ fn play<S: Ftl, C: Clock>(session: &mut Session<S, C>, job: &mut Job<'_>) -> Res
 }
 
 /// Hands over the rows that are complete, if they are at least `least`.
-fn hand_over<S: Ftl, C: Clock>(
+fn hand_over<S: Ftl<Page = Lpn>, C: Clock>(
     session: &mut Session<S, C>,
     job: &mut Job<'_>,
     least: usize,
@@ -367,7 +367,7 @@ fn hand_over<S: Ftl, C: Clock>(
 
 /// The message for an address that the device does not have: where, how large the device would have to
 /// be, and what else helps.
-fn beyond_text<S: Ftl, C: Clock>(
+fn beyond_text<S: Ftl<Page = Lpn>, C: Clock>(
     session: &mut Session<S, C>,
     job: &mut Job<'_>,
     request: &Request,
@@ -425,12 +425,12 @@ fn regions_needed(
     Ok(regions.len() as u64)
 }
 
-fn recovery_costs_of<S: Ftl>(config: &RunConfig) -> Result<Vec<RecoveryCost>, Refusal> {
+fn recovery_costs_of<S: Ftl<Page = Lpn>>(config: &RunConfig) -> Result<Vec<RecoveryCost>, Refusal> {
     let geometry = config.device.geometry()?;
     Ok(S::recovery_costs(&geometry, &options_of::<S>(config)?))
 }
 
-fn memory_bytes_of<S: Ftl>(config: &RunConfig) -> Result<u64, Refusal> {
+fn memory_bytes_of<S: Ftl<Page = Lpn>>(config: &RunConfig) -> Result<u64, Refusal> {
     let geometry = config.device.geometry()?;
     config.host.check()?;
     let options = options_of::<S>(config)?;

@@ -1,9 +1,12 @@
 //! One scheme on one simulated flash, driven by one host: requests go in, measurements come out.
 
-use floatgate_core::described::ChipTimes;
+use std::convert::Infallible;
+
+use floatgate_core::described::{ChipTimes, Described};
+use floatgate_core::ftl::{MountError, Tick};
 use floatgate_core::options::Options;
 use floatgate_core::report::{HostCounters, Observation, Table};
-use floatgate_core::{Ftl, Geometry, Refusal, Run, Space};
+use floatgate_core::{Ftl, Geometry, Lpn, Refusal, Run, Space};
 use floatgate_trace::Request;
 
 use crate::clock::{Clock, Completion};
@@ -20,13 +23,10 @@ use crate::wear::Levelling;
 ///
 /// # Errors
 /// Names the option that does not exist or does not fit.
-pub fn options_of<S: Ftl>(config: &RunConfig) -> Result<S::Options, Refusal> {
+pub fn options_of<S: Described>(config: &RunConfig) -> Result<S::Options, Refusal> {
     let mut options = S::Options::default();
     for (key, value) in &config.options {
-        options.set(key, value).map_err(|e| Refusal {
-            key: Some(e.key),
-            message: e.message,
-        })?;
+        options.set(key, value)?;
     }
     let part = &config.device.part;
     let times = ChipTimes {
@@ -40,7 +40,7 @@ pub fn options_of<S: Ftl>(config: &RunConfig) -> Result<S::Options, Refusal> {
 
 /// A run in progress.
 #[derive(Debug)]
-pub struct Session<S: Ftl, C: Clock> {
+pub struct Session<S: Ftl<Page = Lpn>, C: Clock> {
     /// The scheme.
     pub ftl: S,
     /// Its flash.
@@ -73,7 +73,7 @@ pub struct Session<S: Ftl, C: Clock> {
     recorder: Option<Box<Recorder>>,
 }
 
-impl<S: Ftl, C: Clock> Session<S, C> {
+impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
     /// A device in its start state, not aged yet.
     ///
     /// # Errors
@@ -85,7 +85,11 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         let mut flash = SimFlash::new(&geometry, &config.device.machine(), config.device.copyback);
         let device = &config.device;
         flash.wear = Levelling::new(&geometry, device.wear_leveling, device.wear_gap).map(Box::new);
-        let ftl = S::format(&Space::whole(&geometry), &options, config.start, &mut flash)?;
+        let made = S::format(&Space::whole(&geometry), &options, config.start, &mut flash);
+        let ftl = made.map_err(|error| match error {
+            MountError::Refused(refusal) => refusal,
+            MountError::Flash(never) => match never {},
+        })?;
         let full = config.start == floatgate_core::Start::Full;
         Ok(Self {
             ftl,
@@ -156,7 +160,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
     fn request_at_length(
         &mut self,
         request: &Request,
-        whole: Option<(Kind, floatgate_core::Lpn, u32)>,
+        whole: Option<(Kind, Lpn, u32)>,
     ) -> Result<(), BeyondEnd> {
         let mut pages = self.pages.take().unwrap_or_default();
         let mapped = if let Some((kind, first, n)) = whole {
@@ -188,18 +192,12 @@ impl<S: Ftl, C: Clock> Session<S, C> {
 
     /// The same for a page.
     #[inline]
-    pub fn prefetch_page(&self, lpn: floatgate_core::Lpn) {
+    pub fn prefetch_page(&self, lpn: Lpn) {
         self.ftl.prefetch(lpn);
     }
 
     /// Plays a request of whole pages.
-    pub fn page_request(
-        &mut self,
-        kind: Kind,
-        first: floatgate_core::Lpn,
-        pages: u32,
-        arrival_ns: u64,
-    ) {
+    pub fn page_request(&mut self, kind: Kind, first: Lpn, pages: u32, arrival_ns: u64) {
         let bytes = u64::from(pages) * u64::from(self.config.device.part.page_bytes);
         if matches!(kind, Kind::Read | Kind::Write) && self.is_plain() {
             return self.play_whole(kind, first, pages, bytes, arrival_ns);
@@ -211,7 +209,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
     fn page_request_at_length(
         &mut self,
         kind: Kind,
-        first: floatgate_core::Lpn,
+        first: Lpn,
         pages: u32,
         arrival_ns: u64,
         bytes: u64,
@@ -238,14 +236,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
     /// Plays a read or write of whole pages that [is plain](Self::is_plain): the short way to the same as
     /// [`play`](Self::play).
     #[inline(always)]
-    fn play_whole(
-        &mut self,
-        kind: Kind,
-        first: floatgate_core::Lpn,
-        pages: u32,
-        bytes: u64,
-        arrival_ns: u64,
-    ) {
+    fn play_whole(&mut self, kind: Kind, first: Lpn, pages: u32, bytes: u64, arrival_ns: u64) {
         let issue_ns = arrival_ns.max(self.last_issue_ns);
         self.last_issue_ns = issue_ns;
         let number = self.next;
@@ -285,15 +276,19 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         self.measure_times(InFlight::new(kind, arrival_ns, issue_ns), done);
     }
 
-    /// Tells the scheme of an arrival, and gives it the idle time before the issue if it uses that.
+    /// Tells the scheme the time of an arrival, and of the idle time before the issue if it uses that.
     #[inline(always)]
     fn comes(&mut self, arrival_ns: u64, issue_ns: u64) {
-        let Ok(()) = self.ftl.arrival(&mut self.flash, arrival_ns);
-        if S::USES_IDLE_TIME
-            && let Some(idle_from) = self.flash.clock.idle_since(issue_ns)
-        {
-            let Ok(()) = self.ftl.idle(&mut self.flash, idle_from, issue_ns);
-        }
+        let idle_from = if S::USES_IDLE_TIME {
+            self.flash.clock.idle_since(issue_ns)
+        } else {
+            None
+        };
+        let tick = Tick {
+            now_ns: arrival_ns,
+            idle_ns: idle_from.map(|from| from..issue_ns),
+        };
+        let Ok(()) = self.ftl.tick(&mut self.flash, &tick);
     }
 
     fn play(&mut self, kind: Kind, arrival_ns: u64, pages: &PageRequest) {
@@ -376,7 +371,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
     }
 
     /// Hands whole pages to the scheme without timing (conformance).
-    pub fn untimed(&mut self, kind: Kind, first: floatgate_core::Lpn, pages: u32) {
+    pub fn untimed(&mut self, kind: Kind, first: Lpn, pages: u32) {
         let run = Run::whole(first, pages);
         self.flash.begin_request(self.next, 0, None);
         self.next += 1;
@@ -392,7 +387,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
             }
             _ => {
                 self.host.page_trims += count;
-                self.ftl.trim(&mut self.flash, &run)
+                self.trim(&run)
             }
         };
         self.flash.end_request(false);
@@ -454,6 +449,14 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         self.flash.end_request(self.at_once)
     }
 
+    /// A page that is absent from a trim is no read.
+    fn trim(&mut self, run: &Run) -> Result<(), Infallible> {
+        let unwritten_reads = self.flash.unwritten_reads;
+        self.ftl.trim(&mut self.flash, run)?;
+        self.flash.unwritten_reads = unwritten_reads;
+        Ok(())
+    }
+
     /// Hands one part of a request to the scheme.
     #[inline(always)]
     fn work(&mut self, kind: Kind, part: &Part) {
@@ -467,7 +470,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         let Ok(()) = match kind {
             Kind::Read => self.ftl.read(&mut self.flash, &run),
             Kind::Write => self.ftl.write(&mut self.flash, &run),
-            _ => self.ftl.trim(&mut self.flash, &run),
+            _ => self.trim(&run),
         };
         if kind != Kind::Read {
             self.live.set(part.first, part.pages, kind == Kind::Write);
@@ -502,7 +505,7 @@ impl<S: Ftl, C: Clock> Session<S, C> {
         self.flash.read_old_content(true);
         for (_, lpn, first_slot) in ends.into_iter().filter(|(partial, ..)| *partial) {
             if self.live.has(lpn) {
-                let lpn = floatgate_core::Lpn(lpn);
+                let lpn = Lpn(lpn);
                 let run = Run {
                     first: lpn,
                     pages: 1,

@@ -8,7 +8,7 @@ use floatgate_schemes::{bast::Bast, block::Block, fast::Fast, page::Page};
 use floatgate_sim::analytic;
 
 /// `gc` programs, full merges, associated, partial, dead.
-fn merges<S: Ftl>(
+fn merges<S: Ftl<Page = Lpn>>(
     logical_blocks: u32,
     log: u32,
     pages: u32,

@@ -39,7 +39,11 @@ pub fn config(
 
 /// Uniform single-page writes from seed 1: the first `dropped` do not count, the next `counted` do.
 #[allow(dead_code)]
-pub fn uniform<S: Ftl>(config: &RunConfig, dropped: u64, counted: u64) -> Session<S, Closed> {
+pub fn uniform<S: Ftl<Page = Lpn>>(
+    config: &RunConfig,
+    dropped: u64,
+    counted: u64,
+) -> Session<S, Closed> {
     let mut session = Session::<S, Closed>::new(config).expect("a valid configuration");
     let pages = u64::from(session.geometry().logical_pages);
     let mut rng = SplitMix64::new(1);

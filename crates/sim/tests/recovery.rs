@@ -1,7 +1,7 @@
 //! The closed form of a recovery's time against the simulated flash.
 
 use floatgate_core::described::RecoveryCost;
-use floatgate_core::flash::{Cause, Flash, Oob, Role};
+use floatgate_core::flash::{Cause, Flash, Oob, Preload, Role};
 use floatgate_core::{Lpn, Pbn};
 use floatgate_sim::clock::{Clock, Closed, Events};
 use floatgate_sim::config::Device;
@@ -15,7 +15,7 @@ fn simulated<C: Clock>(device: &Device, cost: &RecoveryCost) -> u64 {
     let mut flash = SimFlash::<C>::new(&geometry, &device.machine(), false);
     for die in 0..device.dies {
         let full = geometry.pbn(die, 1);
-        flash.preload(full, 8, Role::Data, &mut |i| Lpn(i));
+        let Ok(()) = flash.preload(full, 8, |i| Oob::new(Lpn(i), Role::Data));
     }
     let (none, dies) = (C::Token::default(), u64::from(device.dies));
     let die_of = |i: u64| (i % dies) as u32;

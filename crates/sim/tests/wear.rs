@@ -56,7 +56,7 @@ floatgate_core::life! {
 }
 
 impl Skewed {
-    fn play_on<S: Ftl>(self) -> Worn {
+    fn play_on<S: Ftl<Page = Lpn>>(self) -> Worn {
         if self.events {
             self.play::<S, Events>()
         } else {
@@ -66,7 +66,7 @@ impl Skewed {
 }
 
 impl Skewed {
-    fn play<S: Ftl, C: Clock>(self) -> Worn {
+    fn play<S: Ftl<Page = Lpn>, C: Clock>(self) -> Worn {
         let takes_log_blocks = SchemeInfo::of::<S>()
             .options
             .iter()

@@ -1,9 +1,9 @@
 //! A flash whose power fails: [`RamFlash`] with a count of operations after which everything stops.
 
 use crate::ram::RamFlash;
-use floatgate_core::address::{Lpn, Pbn, Ppn};
-use floatgate_core::flash::{Cause, Flash, Oob, OobRead, Role, Slot};
-use floatgate_core::geometry::Geometry;
+use floatgate_core::address::{Pbn, Ppn};
+use floatgate_core::flash::{Cause, Flash, Preload, Slot, SpareArea, SpareRead};
+use floatgate_core::ledger::Ledger;
 
 /// Why an operation was not done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,8 +71,8 @@ pub struct CutFlash {
     pub cut: Option<Change>,
     /// If set: the state before every change so far, and the change.
     pub states: Option<Vec<(RamFlash, Change)>>,
-    /// Whether pages may have become unreadable that nobody was programming: as in a device the host's read of one
-    /// fails, and a copy of one is a page that is lost. Otherwise a scheme that touches one has a bug.
+    /// Whether pages may be unreadable for another reason than a cut. As in a device, the host's read of such a page
+    /// then fails, and a copy of it is a page that is lost; if not set, a scheme that touches one has a bug.
     pub is_rotten: bool,
 }
 
@@ -125,62 +125,56 @@ fn sure<T>(done: Result<T, std::convert::Infallible>) -> Result<T, Failure> {
 impl Flash for CutFlash {
     type Token = ();
     type Error = Failure;
-    const BEARS_DATA: bool = true;
+    type Pcm = Ledger;
 
-    fn geometry(&self) -> &Geometry {
-        self.ram.geometry()
+    fn ledger(&self) -> &Ledger {
+        &self.ram.ledger
     }
 
-    fn written(&self, pbn: Pbn) -> u32 {
-        self.ram.written(pbn)
-    }
-
-    fn is_programmed(&self, ppn: Ppn) -> bool {
-        self.ram.is_programmed(ppn)
-    }
-
-    fn programmed(&self, pbn: Pbn) -> u32 {
-        self.ram.programmed(pbn)
-    }
-
-    fn page_bytes(&self) -> u32 {
-        self.ram.page_bytes()
-    }
-
-    fn next_sequence(&self) -> u64 {
-        self.ram.next_sequence()
-    }
-
-    fn erase_count(&self, pbn: Pbn) -> u32 {
-        self.ram.erase_count(pbn)
-    }
-
-    fn host_read(&mut self, slot: Slot, from: Ppn, after: ()) -> Result<(), Failure> {
+    fn read_host(&mut self, slot: Slot, from: Ppn, after: ()) -> Result<(), Failure> {
         self.alive()?;
         if self.is_gone(from) {
             return Err(Failure::Unreadable(from));
         }
-        sure(self.ram.host_read(slot, from, after))
+        sure(self.ram.read_host(slot, from, after))
     }
 
-    fn host_unwritten(&mut self, slot: Slot, after: ()) {
-        self.ram.host_unwritten(slot, after);
-    }
-
-    fn host_program(&mut self, slot: Slot, to: Ppn, oob: Oob, after: ()) -> Result<(), Failure> {
+    fn program_host(
+        &mut self,
+        slot: Slot,
+        to: Ppn,
+        oob: impl SpareArea,
+        after: (),
+    ) -> Result<(), Failure> {
         self.change(Change::Program(to))?;
-        sure(self.ram.host_program(slot, to, oob, after))
+        sure(self.ram.program_host(slot, to, oob, after))
     }
 
-    fn host_trimmed(&mut self, slot: Slot, after: ()) {
-        self.ram.host_trimmed(slot, after);
+    fn absent(&mut self, slot: Slot, after: ()) {
+        self.ram.absent(slot, after);
+    }
+
+    fn read_map(&mut self, from: Ppn, take: impl FnOnce(&[u8]), after: ()) -> Result<(), Failure> {
+        self.alive()?;
+        sure(self.ram.read_map(from, take, after))
+    }
+
+    fn program_map(
+        &mut self,
+        to: Ppn,
+        oob: impl SpareArea,
+        fill: impl FnOnce(&mut [u8]),
+        after: (),
+    ) -> Result<(), Failure> {
+        self.change(Change::Program(to))?;
+        sure(self.ram.program_map(to, oob, fill, after))
     }
 
     fn copy(
         &mut self,
         from: Ppn,
         to: Ppn,
-        oob: Oob,
+        oob: impl SpareArea,
         cause: Cause,
         after: (),
     ) -> Result<(), Failure> {
@@ -192,28 +186,12 @@ impl Flash for CutFlash {
         sure(self.ram.copy(from, to, oob, cause, after))
     }
 
-    fn read_map(&mut self, from: Ppn, take: impl FnOnce(&[u8]), after: ()) -> Result<(), Failure> {
-        self.alive()?;
-        sure(self.ram.read_map(from, take, after))
-    }
-
-    fn program_map(
-        &mut self,
-        to: Ppn,
-        oob: Oob,
-        fill: impl FnOnce(&mut [u8]),
-        after: (),
-    ) -> Result<(), Failure> {
-        self.change(Change::Program(to))?;
-        sure(self.ram.program_map(to, oob, fill, after))
-    }
-
     fn read_oob(
         &mut self,
         from: Ppn,
         cause: Cause,
         after: (),
-    ) -> Result<(Option<OobRead>, ()), Failure> {
+    ) -> Result<(Option<SpareRead>, ()), Failure> {
         self.alive()?;
         sure(self.ram.read_oob(from, cause, after))
     }
@@ -225,41 +203,28 @@ impl Flash for CutFlash {
 
     fn join(&mut self, _a: (), _b: ()) {}
 
-    fn pcm_read(&mut self, after: ()) {
-        self.ram.pcm_read(after);
+    fn pcm(&mut self) -> &mut Ledger {
+        &mut self.ram.ledger
     }
+}
 
-    fn pcm_write(&mut self, after: ()) {
-        self.ram.pcm_write(after);
-    }
-
-    fn background(&mut self, at_ns: u64) {
-        self.ram.background(at_ns);
-    }
-
-    fn next_oob_bytes(&mut self, fill: impl FnOnce(&mut [u8])) {
-        self.ram.next_oob_bytes(fill);
-    }
-
-    fn last_oob_bytes(&self) -> &[u8] {
-        self.ram.last_oob_bytes()
-    }
-
-    fn preload(&mut self, block: Pbn, pages: u32, role: Role, lpn_of: &mut dyn FnMut(u32) -> Lpn) {
-        self.ram.preload(block, pages, role, lpn_of);
-    }
-
-    fn preload_map(
+impl Preload for CutFlash {
+    fn preload<O: SpareArea>(
         &mut self,
         block: Pbn,
         pages: u32,
-        number_of: &mut dyn FnMut(u32) -> Lpn,
-        fill: &mut dyn FnMut(u32, &mut [u8]),
-    ) {
-        self.ram.preload_map(block, pages, number_of, fill);
+        oob_of: impl FnMut(u32) -> O,
+    ) -> Result<(), Failure> {
+        sure(self.ram.preload(block, pages, oob_of))
     }
 
-    fn preload_oob_bytes(&mut self, at: Ppn, fill: impl FnOnce(&mut [u8])) {
-        self.ram.preload_oob_bytes(at, fill);
+    fn preload_map<O: SpareArea>(
+        &mut self,
+        block: Pbn,
+        pages: u32,
+        oob_of: impl FnMut(u32) -> O,
+        fill: impl FnMut(u32, &mut [u8]),
+    ) -> Result<(), Failure> {
+        sure(self.ram.preload_map(block, pages, oob_of, fill))
     }
 }

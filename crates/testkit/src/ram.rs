@@ -2,18 +2,20 @@
 
 use std::sync::Arc;
 
-use floatgate_core::address::{Lpn, Pbn, Ppn};
+use floatgate_core::address::{Pbn, Ppn};
 use floatgate_core::flash::{
-    Cause, Flash, Oob, OobRead, Role, SCHEME_OOB_BYTES, Slot, start_content,
+    Cause, Flash, OobRead, Preload, SCHEME_OOB_BYTES, Slot, SpareArea, SpareRead, start_content,
 };
 use floatgate_core::geometry::Geometry;
 use floatgate_core::ledger::Ledger;
 
+type SchemeBytes = [u8; SCHEME_OOB_BYTES];
+
 #[derive(Clone, Debug)]
 struct Page {
     oob: OobRead,
-    /// `None`: all zeroes.
-    oob_bytes: Option<Arc<[u8]>>,
+    /// The scheme's own bytes of the OOB; `None`: all zeroes.
+    oob_bytes: Option<Arc<SchemeBytes>>,
     /// Shared, so that copies of a page and of the whole flash cost no copy of the bytes. Empty where only the OOB
     /// can be read: a page that was lost before it was copied here.
     bytes: Arc<[u8]>,
@@ -29,30 +31,24 @@ pub struct RamFlash {
     /// Blocks whose erase was cut: nothing may be programmed there before another erase.
     half_erased: Vec<bool>,
     page_bytes: usize,
-    sequence: u64,
     buffer: Vec<Vec<u8>>,
-    /// Reads of pages that were not live.
+    /// Reads of pages that were not live. A trim may count here too: who sends it takes that back.
     pub unwritten_reads: u64,
-    pending_oob: Option<Arc<[u8]>>,
-    last_oob: Option<Arc<[u8]>>,
 }
 
 /// The scheme's bytes of a page that got none.
-static ZEROES: [u8; SCHEME_OOB_BYTES] = [0; SCHEME_OOB_BYTES];
+static ZEROES: SchemeBytes = [0; SCHEME_OOB_BYTES];
 
 impl RamFlash {
     /// An erased flash.
     pub fn new(geometry: &Geometry, page_bytes: usize) -> Self {
         Self {
-            ledger: Ledger::new(geometry),
+            ledger: Ledger::new(geometry, page_bytes as u32).storing_bytes(),
             pages: vec![None; geometry.pages() as usize],
             half_erased: vec![false; geometry.blocks() as usize],
             page_bytes,
-            sequence: 0,
             buffer: Vec::new(),
             unwritten_reads: 0,
-            pending_oob: None,
-            last_oob: None,
         }
     }
 
@@ -69,9 +65,8 @@ impl RamFlash {
 
     /// The power goes while a page is programmed: the page is used up and cannot be read.
     pub fn tear_program(&mut self, to: Ppn) {
-        self.pending_oob = None;
         self.program(to, Cause::Host);
-        self.sequence += 1;
+        self.ledger.sequence += 1;
     }
 
     /// The power goes while a block is erased: each of its pages is as it was, unreadable, or blank, by the
@@ -102,13 +97,15 @@ impl RamFlash {
         );
     }
 
-    fn put(&mut self, to: Ppn, oob: Oob, bytes: Arc<[u8]>) {
-        self.sequence += 1;
+    fn put(&mut self, to: Ppn, spare: impl SpareArea, bytes: Arc<[u8]>) {
+        self.ledger.sequence += 1;
         let oob = OobRead {
-            oob,
-            sequence: self.sequence,
+            oob: spare.oob(),
+            sequence: self.ledger.sequence,
         };
-        let oob_bytes = self.pending_oob.take();
+        let mut own = ZEROES;
+        spare.fill_bytes(&mut own);
+        let oob_bytes = (own != ZEROES).then(|| Arc::new(own));
         self.pages[to.index()] = Some(Page {
             oob,
             oob_bytes,
@@ -140,7 +137,7 @@ impl RamFlash {
 
     /// Copies a page as a device does, where one that cannot be read any more is copied as a page that is lost:
     /// its OOB says what is missing.
-    pub fn copy_or_lose(&mut self, from: Ppn, to: Ppn, oob: Oob, cause: Cause) {
+    pub fn copy_or_lose(&mut self, from: Ppn, to: Ppn, oob: impl SpareArea, cause: Cause) {
         self.ledger.read(from, cause);
         self.program(to, cause);
         let source = self.pages[from.index()].as_ref();
@@ -154,10 +151,10 @@ impl RamFlash {
         let Some(page) = &mut self.pages[at.index()] else {
             return;
         };
-        let mut oob_bytes = page.oob_bytes.as_deref().unwrap_or(&ZEROES).to_vec();
+        let mut oob_bytes = *page.oob_bytes.as_deref().unwrap_or(&ZEROES);
         let mut bytes = page.bytes.to_vec();
         change(&mut page.oob, &mut oob_bytes, &mut bytes);
-        page.oob_bytes = Some(oob_bytes.into());
+        page.oob_bytes = Some(Arc::new(oob_bytes));
         page.bytes = bytes.into();
     }
 
@@ -174,7 +171,7 @@ impl RamFlash {
         }
     }
 
-    /// Takes blocks whose erase was cut for honest ones from now on: what rot hides nobody can be blamed for.
+    /// Stops reporting blocks whose erase was cut: rot that was put in may have hidden them.
     pub fn forgive_torn_erases(&mut self) {
         self.half_erased.fill(false);
     }
@@ -182,62 +179,31 @@ impl RamFlash {
     /// The scheme's bytes of a page's OOB, uncounted, for checks.
     pub fn peek_oob_bytes(&self, from: Ppn) -> Option<&[u8]> {
         let page = self.pages[from.index()].as_ref();
-        page.map(|page| page.oob_bytes.as_deref().unwrap_or(&ZEROES))
+        page.map(|page| &page.oob_bytes.as_deref().unwrap_or(&ZEROES)[..])
     }
 }
 
 impl Flash for RamFlash {
     type Token = ();
     type Error = std::convert::Infallible;
-    const BEARS_DATA: bool = true;
+    type Pcm = Ledger;
 
-    fn geometry(&self) -> &Geometry {
-        self.ledger.geometry()
+    fn ledger(&self) -> &Ledger {
+        &self.ledger
     }
 
-    fn written(&self, pbn: Pbn) -> u32 {
-        self.ledger.write_pointer(pbn)
-    }
-
-    fn is_programmed(&self, ppn: Ppn) -> bool {
-        self.ledger.is_programmed(ppn)
-    }
-
-    fn programmed(&self, pbn: Pbn) -> u32 {
-        self.ledger.programmed_pages(pbn)
-    }
-
-    fn erase_count(&self, pbn: Pbn) -> u32 {
-        self.ledger.erase_count(pbn)
-    }
-
-    fn page_bytes(&self) -> u32 {
-        self.page_bytes as u32
-    }
-
-    fn next_sequence(&self) -> u64 {
-        self.sequence + 1
-    }
-
-    fn host_read(&mut self, slot: Slot, from: Ppn, _after: ()) -> Result<(), Self::Error> {
+    fn read_host(&mut self, slot: Slot, from: Ppn, _after: ()) -> Result<(), Self::Error> {
         self.ledger.read(from, Cause::Host);
-        let page = self.pages[from.index()].as_ref();
-        let page = page.expect("read of an erased or unreadable page: the scheme has a bug");
-        self.last_oob = Some(page.oob_bytes.clone().unwrap_or_else(|| ZEROES.into()));
-        self.buffer[slot.0 as usize].copy_from_slice(&page.bytes);
+        let bytes = self.page(from).bytes.clone();
+        self.buffer[slot.0 as usize].copy_from_slice(&bytes);
         Ok(())
     }
 
-    fn host_unwritten(&mut self, slot: Slot, _after: ()) {
-        self.unwritten_reads += 1;
-        self.buffer[slot.0 as usize].fill(0);
-    }
-
-    fn host_program(
+    fn program_host(
         &mut self,
         slot: Slot,
         to: Ppn,
-        oob: Oob,
+        oob: impl SpareArea,
         _after: (),
     ) -> Result<(), Self::Error> {
         self.program(to, Cause::Host);
@@ -246,26 +212,9 @@ impl Flash for RamFlash {
         Ok(())
     }
 
-    fn host_trimmed(&mut self, _slot: Slot, _after: ()) {}
-
-    fn copy(
-        &mut self,
-        from: Ppn,
-        to: Ppn,
-        oob: Oob,
-        cause: Cause,
-        _after: (),
-    ) -> Result<(), Self::Error> {
-        self.ledger.read(from, cause);
-        self.program(to, cause);
-        let bytes = self.page(from).bytes.clone();
-        assert_eq!(
-            self.page(from).oob.oob.lpn,
-            oob.lpn,
-            "a copy keeps its page's number"
-        );
-        self.put(to, oob, bytes);
-        Ok(())
+    fn absent(&mut self, slot: Slot, _after: ()) {
+        self.unwritten_reads += 1;
+        self.buffer[slot.0 as usize].fill(0);
     }
 
     fn read_map(
@@ -284,7 +233,7 @@ impl Flash for RamFlash {
     fn program_map(
         &mut self,
         to: Ppn,
-        oob: Oob,
+        oob: impl SpareArea,
         fill: impl FnOnce(&mut [u8]),
         _after: (),
     ) -> Result<(), Self::Error> {
@@ -295,16 +244,39 @@ impl Flash for RamFlash {
         Ok(())
     }
 
+    fn copy(
+        &mut self,
+        from: Ppn,
+        to: Ppn,
+        oob: impl SpareArea,
+        cause: Cause,
+        _after: (),
+    ) -> Result<(), Self::Error> {
+        self.ledger.read(from, cause);
+        self.program(to, cause);
+        let bytes = self.page(from).bytes.clone();
+        assert_eq!(
+            self.page(from).oob.oob.lpn,
+            oob.oob().lpn,
+            "a copy keeps its page's number"
+        );
+        self.put(to, oob, bytes);
+        Ok(())
+    }
+
     fn read_oob(
         &mut self,
         from: Ppn,
         cause: Cause,
         _after: (),
-    ) -> Result<(Option<OobRead>, ()), Self::Error> {
+    ) -> Result<(Option<SpareRead>, ()), Self::Error> {
         self.ledger.read_oob(cause);
         let page = self.pages[from.index()].as_ref();
-        self.last_oob = page.map(|page| page.oob_bytes.clone().unwrap_or_else(|| ZEROES.into()));
-        Ok((page.map(|page| page.oob), ()))
+        let spare = page.map(|page| SpareRead {
+            read: page.oob,
+            bytes: *page.oob_bytes.as_deref().unwrap_or(&ZEROES),
+        });
+        Ok((spare, ()))
     }
 
     fn erase(&mut self, block: Pbn, cause: Cause, _after: ()) -> Result<(), Self::Error> {
@@ -318,57 +290,42 @@ impl Flash for RamFlash {
 
     fn join(&mut self, _a: (), _b: ()) {}
 
-    fn pcm_read(&mut self, _after: ()) {
-        self.ledger.counters.pcm_reads += 1;
+    fn pcm(&mut self) -> &mut Ledger {
+        &mut self.ledger
     }
+}
 
-    fn pcm_write(&mut self, _after: ()) {
-        self.ledger.counters.pcm_writes += 1;
-    }
-
-    fn background(&mut self, _at_ns: u64) {}
-
-    fn next_oob_bytes(&mut self, fill: impl FnOnce(&mut [u8])) {
-        let mut bytes = vec![0; SCHEME_OOB_BYTES];
-        fill(&mut bytes);
-        self.pending_oob = Some(bytes.into());
-    }
-
-    fn last_oob_bytes(&self) -> &[u8] {
-        self.last_oob.as_deref().unwrap_or_default()
-    }
-
-    fn preload(&mut self, block: Pbn, pages: u32, role: Role, lpn_of: &mut dyn FnMut(u32) -> Lpn) {
-        self.ledger.preload(block, pages);
-        for page in 0..pages {
-            let lpn = lpn_of(page);
-            let at = self.ledger.geometry().ppn(block, page);
-            let bytes = start_content(lpn, self.page_bytes);
-            self.put(at, Oob::new(lpn, role), bytes.into());
-        }
-    }
-
-    fn preload_map(
+impl Preload for RamFlash {
+    fn preload<O: SpareArea>(
         &mut self,
         block: Pbn,
         pages: u32,
-        number_of: &mut dyn FnMut(u32) -> Lpn,
-        fill: &mut dyn FnMut(u32, &mut [u8]),
-    ) {
+        mut oob_of: impl FnMut(u32) -> O,
+    ) -> Result<(), Self::Error> {
+        self.ledger.preload(block, pages);
+        for page in 0..pages {
+            let at = self.ledger.geometry().ppn(block, page);
+            let oob = oob_of(page);
+            let bytes = start_content(oob.oob().lpn, self.page_bytes);
+            self.put(at, oob, bytes.into());
+        }
+        Ok(())
+    }
+
+    fn preload_map<O: SpareArea>(
+        &mut self,
+        block: Pbn,
+        pages: u32,
+        mut oob_of: impl FnMut(u32) -> O,
+        mut fill: impl FnMut(u32, &mut [u8]),
+    ) -> Result<(), Self::Error> {
         self.ledger.preload(block, pages);
         for page in 0..pages {
             let at = self.ledger.geometry().ppn(block, page);
             let mut bytes = vec![0; self.page_bytes];
             fill(page, &mut bytes);
-            self.put(at, Oob::new(number_of(page), Role::Map), bytes.into());
+            self.put(at, oob_of(page), bytes.into());
         }
-    }
-
-    fn preload_oob_bytes(&mut self, at: Ppn, fill: impl FnOnce(&mut [u8])) {
-        let page = self.pages[at.index()].as_mut();
-        let page = page.expect("OOB bytes of an erased page: the scheme has a bug");
-        let mut bytes = vec![0; SCHEME_OOB_BYTES];
-        fill(&mut bytes);
-        page.oob_bytes = Some(bytes.into());
+        Ok(())
     }
 }

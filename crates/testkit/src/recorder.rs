@@ -2,16 +2,17 @@
 
 use std::convert::Infallible;
 
-use floatgate_core::address::{Lpn, Pbn, Ppn};
-use floatgate_core::flash::{Cause, Flash, Oob, OobRead, Role, Slot};
+use floatgate_core::address::{Pbn, Ppn};
+use floatgate_core::flash::{Cause, Flash, Preload, Slot, SpareArea, SpareRead};
 use floatgate_core::geometry::Geometry;
 use floatgate_core::ledger::Ledger;
+use floatgate_core::pcm::Pcm;
 
 /// One operation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Op {
-    /// What it does: `host_read`, `host_program`, `copy`, `copy_map`, `read_map`, `program_map`, `erase`, `pcm_read`,
-    /// `pcm_write`, `unwritten`, `trimmed`, `background`.
+    /// What it does: `read_host`, `program_host`, `copy`, `copy_map`, `read_map`, `program_map`, `read_oob`, `erase`,
+    /// `pcm_read`, `pcm_write`, `absent`, `background`.
     pub kind: &'static str,
     /// The logical page or mapping page of a program or copy, the slot of a page without an operation, the
     /// time of background work; else 0.
@@ -42,7 +43,7 @@ impl Recorder {
     /// An erased flash.
     pub fn new(geometry: &Geometry) -> Self {
         Self {
-            ledger: Ledger::new(geometry),
+            ledger: Ledger::new(geometry, 4096),
             nodes: Vec::new(),
             ops: Vec::new(),
         }
@@ -83,62 +84,31 @@ impl Recorder {
 impl Flash for Recorder {
     type Token = u32;
     type Error = Infallible;
-    const BEARS_DATA: bool = false;
+    type Pcm = Self;
 
-    fn geometry(&self) -> &Geometry {
-        self.ledger.geometry()
+    fn ledger(&self) -> &Ledger {
+        &self.ledger
     }
 
-    fn written(&self, pbn: Pbn) -> u32 {
-        self.ledger.write_pointer(pbn)
-    }
-
-    fn is_programmed(&self, ppn: Ppn) -> bool {
-        self.ledger.is_programmed(ppn)
-    }
-
-    fn programmed(&self, pbn: Pbn) -> u32 {
-        self.ledger.programmed_pages(pbn)
-    }
-
-    fn erase_count(&self, pbn: Pbn) -> u32 {
-        self.ledger.erase_count(pbn)
-    }
-
-    fn host_read(&mut self, slot: Slot, from: Ppn, after: u32) -> Result<u32, Infallible> {
+    fn read_host(&mut self, slot: Slot, from: Ppn, after: u32) -> Result<u32, Infallible> {
         self.ledger.read(from, Cause::Host);
-        Ok(self.op("host_read", slot.0.into(), self.die(from), after))
+        Ok(self.op("read_host", slot.0.into(), self.die(from), after))
     }
 
-    fn host_unwritten(&mut self, slot: Slot, after: u32) {
-        self.op("unwritten", slot.0.into(), 0, after);
-    }
-
-    fn host_program(&mut self, _: Slot, to: Ppn, oob: Oob, after: u32) -> Result<u32, Infallible> {
-        self.ledger.program(to, Cause::Host);
-        Ok(self.op("host_program", oob.lpn.0.into(), self.die(to), after))
-    }
-
-    fn host_trimmed(&mut self, slot: Slot, after: u32) {
-        self.op("trimmed", slot.0.into(), 0, after);
-    }
-
-    fn copy(
+    fn program_host(
         &mut self,
-        from: Ppn,
+        _: Slot,
         to: Ppn,
-        oob: Oob,
-        cause: Cause,
+        oob: impl SpareArea,
         after: u32,
     ) -> Result<u32, Infallible> {
-        self.ledger.read(from, cause);
-        self.ledger.program(to, cause);
-        let kind = if cause == Cause::Map {
-            "copy_map"
-        } else {
-            "copy"
-        };
-        Ok(self.op(kind, oob.lpn.0.into(), self.die(to), after))
+        self.ledger.program(to, Cause::Host);
+        let number = oob.oob().lpn.0.into();
+        Ok(self.op("program_host", number, self.die(to), after))
+    }
+
+    fn absent(&mut self, slot: Slot, after: u32) {
+        self.op("absent", slot.0.into(), 0, after);
     }
 
     fn read_map(
@@ -154,12 +124,31 @@ impl Flash for Recorder {
     fn program_map(
         &mut self,
         to: Ppn,
-        oob: Oob,
+        oob: impl SpareArea,
         _: impl FnOnce(&mut [u8]),
         after: u32,
     ) -> Result<u32, Infallible> {
         self.ledger.program(to, Cause::Map);
-        Ok(self.op("program_map", oob.lpn.0.into(), self.die(to), after))
+        let number = oob.oob().lpn.0.into();
+        Ok(self.op("program_map", number, self.die(to), after))
+    }
+
+    fn copy(
+        &mut self,
+        from: Ppn,
+        to: Ppn,
+        oob: impl SpareArea,
+        cause: Cause,
+        after: u32,
+    ) -> Result<u32, Infallible> {
+        self.ledger.read(from, cause);
+        self.ledger.program(to, cause);
+        let kind = if cause == Cause::Map {
+            "copy_map"
+        } else {
+            "copy"
+        };
+        Ok(self.op(kind, oob.oob().lpn.0.into(), self.die(to), after))
     }
 
     fn read_oob(
@@ -167,7 +156,7 @@ impl Flash for Recorder {
         from: Ppn,
         cause: Cause,
         after: u32,
-    ) -> Result<(Option<OobRead>, u32), Infallible> {
+    ) -> Result<(Option<SpareRead>, u32), Infallible> {
         self.ledger.read_oob(cause);
         Ok((None, self.op("read_oob", 0, self.die(from), after)))
     }
@@ -183,19 +172,46 @@ impl Flash for Recorder {
         self.nodes.len() as u32
     }
 
-    fn pcm_read(&mut self, after: u32) -> u32 {
-        self.op("pcm_read", 0, 0, after)
-    }
-
-    fn pcm_write(&mut self, after: u32) -> u32 {
-        self.op("pcm_write", 0, 0, after)
+    fn pcm(&mut self) -> &mut Self {
+        self
     }
 
     fn background(&mut self, at_ns: u64) {
         self.op("background", at_ns, 0, 0);
     }
+}
 
-    fn preload(&mut self, block: Pbn, pages: u32, _: Role, _: &mut dyn FnMut(u32) -> Lpn) {
+impl Pcm for Recorder {
+    type Token = u32;
+
+    fn read_entry(&mut self, after: u32) -> u32 {
+        self.op("pcm_read", 0, 0, after)
+    }
+
+    fn write_entry(&mut self, after: u32) -> u32 {
+        self.op("pcm_write", 0, 0, after)
+    }
+}
+
+impl Preload for Recorder {
+    fn preload<O: SpareArea>(
+        &mut self,
+        block: Pbn,
+        pages: u32,
+        _: impl FnMut(u32) -> O,
+    ) -> Result<(), Infallible> {
         self.ledger.preload(block, pages);
+        Ok(())
+    }
+
+    fn preload_map<O: SpareArea>(
+        &mut self,
+        block: Pbn,
+        pages: u32,
+        _: impl FnMut(u32) -> O,
+        _: impl FnMut(u32, &mut [u8]),
+    ) -> Result<(), Infallible> {
+        self.ledger.preload(block, pages);
+        Ok(())
     }
 }

@@ -4,9 +4,10 @@
 //! One case is one line of text, so a failure is replayed by giving that line back ([`Case::parse`]).
 
 use crate::ram::RamFlash;
-use floatgate_core::address::Lpn;
+use floatgate_core::Refusal;
+use floatgate_core::address::{LogicalPage, Lpn};
 use floatgate_core::flash::start_content;
-use floatgate_core::ftl::{Ftl, Refusal, Run, Start};
+use floatgate_core::ftl::{Ftl, MountError, Run, Start, Tick};
 use floatgate_core::geometry::{Geometry, ProgramOrder, Space};
 use floatgate_core::options::{Options, Value};
 use floatgate_core::report::{FlashCounters, HostCounters, Observation, SchemeCounters};
@@ -142,10 +143,7 @@ impl Case {
     pub fn options_of<S: Ftl>(&self) -> Result<S::Options, Refusal> {
         let mut options = S::Options::default();
         for (key, value) in &self.options {
-            options.set(key, value).map_err(|e| Refusal {
-                key: Some(e.key),
-                message: e.message,
-            })?;
+            options.set(key, value)?;
         }
         Ok(options)
     }
@@ -176,7 +174,11 @@ impl<S: Ftl> Bench<S> {
         let geometry = case.geometry()?;
         let mut flash = RamFlash::new(&geometry, PAGE_BYTES);
         let options = case.options_of::<S>()?;
-        let ftl = S::format(&Space::whole(&geometry), &options, case.start, &mut flash)?;
+        let made = S::format(&Space::whole(&geometry), &options, case.start, &mut flash);
+        let ftl = made.map_err(|error| match error {
+            MountError::Refused(refusal) => refusal,
+            MountError::Flash(never) => match never {},
+        })?;
         let initial =
             |lpn| (case.start == Start::Full).then(|| start_content(Lpn(lpn), PAGE_BYTES));
         let shadow = (0..case.logical_pages).map(initial).collect();
@@ -205,9 +207,10 @@ impl<S: Ftl> Bench<S> {
             bytes[4..8].copy_from_slice(&version.to_le_bytes());
             shadow[lpn as usize] = Some(bytes.clone());
         }
-        let Ok(()) = self
-            .ftl
-            .write(&mut self.flash, &Run::whole(Lpn(first), pages));
+        let Ok(()) = self.ftl.write(
+            &mut self.flash,
+            &Run::whole(S::Page::from_number(first), pages),
+        );
         self.host.page_writes += u64::from(pages);
         self.after_request()
     }
@@ -220,9 +223,10 @@ impl<S: Ftl> Bench<S> {
         for bytes in self.flash.new_request(pages) {
             bytes.fill(0xEE);
         }
-        let Ok(()) = self
-            .ftl
-            .read(&mut self.flash, &Run::whole(Lpn(first), pages));
+        let Ok(()) = self.ftl.read(
+            &mut self.flash,
+            &Run::whole(S::Page::from_number(first), pages),
+        );
         self.host.page_reads += u64::from(pages);
         for (i, got) in self.flash.buffer().iter().enumerate() {
             let lpn = first as usize + i;
@@ -243,9 +247,12 @@ impl<S: Ftl> Bench<S> {
     /// What the check after it found.
     pub fn trim(&mut self, first: u32, pages: u32) -> Result<(), String> {
         self.flash.new_request(pages);
-        let Ok(()) = self
-            .ftl
-            .trim(&mut self.flash, &Run::whole(Lpn(first), pages));
+        let absent = self.flash.unwritten_reads;
+        let Ok(()) = self.ftl.trim(
+            &mut self.flash,
+            &Run::whole(S::Page::from_number(first), pages),
+        );
+        self.flash.unwritten_reads = absent;
         self.host.page_trims += u64::from(pages);
         self.shadow[first as usize..(first + pages) as usize].fill(None);
         self.after_request()
@@ -257,10 +264,12 @@ impl<S: Ftl> Bench<S> {
     /// # Errors
     /// What the check after it found.
     pub fn arrive(&mut self, at_ns: u64) -> Result<(), String> {
-        if let Some(last) = self.last_arrival_ns.replace(at_ns) {
-            let Ok(()) = self.ftl.idle(&mut self.flash, last, at_ns);
-        }
-        let Ok(()) = self.ftl.arrival(&mut self.flash, at_ns);
+        let idle_ns = self.last_arrival_ns.replace(at_ns).map(|last| last..at_ns);
+        let tick = Tick {
+            now_ns: at_ns,
+            idle_ns,
+        };
+        let Ok(()) = self.ftl.tick(&mut self.flash, &tick);
         self.after_request()
     }
 

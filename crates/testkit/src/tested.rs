@@ -1,8 +1,8 @@
 //! What the kit can do with a scheme that was chosen by name.
 
-use floatgate_core::Ftl;
 use floatgate_core::catalog::Life;
 use floatgate_core::rng::SplitMix64;
+use floatgate_core::{Ftl, Lpn};
 
 use crate::suite::{self, Case};
 use crate::torture::rot::{self, Kind, Rot};
@@ -21,7 +21,7 @@ pub struct Tested {
 }
 
 impl Life for Tested {
-    fn of<S: Ftl>() -> Self {
+    fn of<S: Ftl<Page = Lpn>>() -> Self {
         Self {
             run: suite::run::<S>,
             random_case: torture::random_case::<S>,

@@ -16,11 +16,12 @@ use crate::ram::RamFlash;
 use crate::suite::Case;
 use crate::tested::Tested;
 use floatgate_core::Catalog;
-use floatgate_core::address::{Lpn, Pbn};
+use floatgate_core::address::{LogicalPage, Lpn, Pbn};
 use floatgate_core::flash::start_content;
-use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Refusal, Run, Start};
+use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, Tick};
 use floatgate_core::geometry::{ProgramOrder, Space};
 use floatgate_core::options::Options;
+use floatgate_core::refusal::{Refusal, RefusalKind};
 use floatgate_core::rng::SplitMix64;
 
 mod play;
@@ -195,12 +196,10 @@ impl Request {
 
     /// Sends it to the device; a read is compared with `known` by the caller.
     fn send<S: Ftl>(&self, ftl: &mut S, flash: &mut CutFlash) -> Result<(), crate::cut::Failure> {
-        let run = Run::whole(Lpn(self.first), self.pages);
-        let arrival_ns = u64::from(self.number) * STEP_NS;
-        if S::USES_IDLE_TIME && self.number > 0 {
-            ftl.idle(flash, arrival_ns - STEP_NS + 1, arrival_ns)?;
-        }
-        ftl.arrival(flash, arrival_ns)?;
+        let run = Run::whole(S::Page::from_number(self.first), self.pages);
+        let now_ns = u64::from(self.number) * STEP_NS;
+        let idle_ns = (self.number > 0).then(|| now_ns - STEP_NS + 1..now_ns);
+        ftl.tick(flash, &Tick { now_ns, idle_ns })?;
         let buffer = flash.ram.new_request(self.pages);
         match self.op {
             'W' => {
@@ -270,7 +269,7 @@ impl<S: Ftl> Torture<'_, S> {
         let ram = RamFlash::new(&self.space.geometry, PAGE_BYTES);
         let mut flash = CutFlash::new(ram);
         let made = S::format(&self.space, &self.options, self.case.start, &mut flash);
-        let mut ftl = made.map_err(|refusal| format!("refused: {refusal}"))?;
+        let mut ftl = made.map_err(|error| format!("refused: {error}"))?;
         let (mut version, mut changes) = (INITIAL + 1, 0);
         for number in 1..=self.case.requests {
             let request = Request::random(&mut rng, self.case, version, number);
@@ -542,7 +541,7 @@ impl<S: Ftl> Torture<'_, S> {
 
 /// Whether a recovery refused because no erased page was left, which several torn writes can bring about.
 fn is_without_room(why: &Refusal) -> bool {
-    why.key.as_deref() == Some("blocks")
+    why.kind == RefusalKind::NoRoom
 }
 
 /// The ways in which a change can be cut.

@@ -17,11 +17,13 @@
 //! **Deviations and why.** No hot and cold data: every page is carried round, however cold. Improving on that is
 //! left to the reader.
 
-use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Refusal, Run, Start, audited};
+use floatgate_core::flash::{Cause, Flash, Oob, Preload, Role, Slot};
+use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Start, audited};
 use floatgate_core::options::NoOptions;
-use floatgate_core::report::{Observation, SchemeCounters, Table, bits_for};
-use floatgate_core::{Cause, Flash, Geometry, Lpn, Oob, Pbn, Ppn, Role, Slot, Space};
+use floatgate_core::report::{Table, bits_for};
+use floatgate_core::{Described, DieLpn, Geometry, Pbn, Ppn, Refusal, Space};
 use floatgate_schemes::parts::scan::{Depth, Rules, Scan, move_tag};
+use floatgate_schemes::parts::start;
 
 /// Blocks of a die beyond those that the logical pages fill: the head, one erased block, one to win space.
 const RESERVE: u32 = 3;
@@ -31,13 +33,12 @@ const RESERVE: u32 = 3;
 pub struct Ring {
     space: Space,
     map: Vec<Ppn>,
-    page_at: Vec<Lpn>,
+    /// By physical page of the die: the logical page written there.
+    page_at: Vec<DieLpn>,
     /// Block in which the next page goes, by its index on the die.
     head: u32,
     /// Erased blocks after it.
     erased: u32,
-    /// Blocks that the tail has passed so far.
-    collected: u64,
 }
 
 impl Ring {
@@ -48,10 +49,9 @@ impl Ring {
         let pages = space.geometry.pages_per_block;
         Ok(Self {
             map: vec![Ppn::NONE; space.logical_pages() as usize],
-            page_at: vec![Lpn::NONE; (space.blocks() * pages) as usize],
+            page_at: vec![DieLpn::NONE; (space.blocks() * pages) as usize],
             head: 0,
             erased: space.blocks() - 1,
-            collected: 0,
             space: space.clone(),
         })
     }
@@ -59,14 +59,9 @@ impl Ring {
     /// Fills the tables from what the flash holds, and finds the head.
     fn scan<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
         let mut scan = Scan::read(&self.space, 0, Depth::UpToErased, flash)?;
-        self.map = scan.newest(Rules::Moves).place;
+        let newest = scan.newest(Rules::Moves);
+        self.adopt(newest.place);
         let blank = scan.erase_useless(flash)?;
-        for (block, _) in scan.blocks() {
-            for (position, lpn, _) in scan.pages_of(block) {
-                let local = self.local(self.space.geometry.ppn(block, position));
-                self.page_at[local] = lpn;
-            }
-        }
         let in_use = scan.blocks().filter(|(_, found)| found.valid > 0);
         if let Some((head, _)) = in_use.max_by_key(|(_, found)| found.last) {
             self.head = head.0 - self.block(0).0;
@@ -76,22 +71,32 @@ impl Ring {
         Ok(())
     }
 
+    /// Takes over where every page lies.
+    fn adopt(&mut self, map: Vec<Ppn>) {
+        for (page, &at) in (0..).map(DieLpn).zip(&map).filter(|(_, at)| at.is_some()) {
+            let local = self.local(at);
+            self.page_at[local] = page;
+        }
+        self.map = map;
+    }
+
     fn block(&self, index: u32) -> Pbn {
-        self.space.geometry.pbn(
-            self.space.first_die,
-            index % self.space.geometry.blocks_per_die,
-        )
+        let blocks = self.space.geometry.blocks_per_die;
+        self.space
+            .geometry
+            .pbn(self.space.first_die, index % blocks)
     }
 
     /// Index of a physical page in this die's tables.
-    fn local(&self, ppn: Ppn) -> usize {
-        ppn.index() - self.space.geometry.first_page(self.block(0)).index()
+    fn local(&self, at: Ppn) -> usize {
+        at.index() - self.space.geometry.first_page(self.block(0)).index()
     }
 
     /// The next page of the ring, after room has been made for it.
     fn next<F: Flash>(&mut self, flash: &F) -> Ppn {
-        let pages = self.space.geometry.pages_per_block;
-        if flash.ledger().write_pointer(self.block(self.head)) == pages {
+        if flash.ledger().write_pointer(self.block(self.head))
+            == self.space.geometry.pages_per_block
+        {
             self.head = (self.head + 1) % self.space.geometry.blocks_per_die;
             self.erased -= 1;
         }
@@ -101,99 +106,70 @@ impl Ring {
             .ppn(block, flash.ledger().write_pointer(block))
     }
 
-    fn now_at(&mut self, lpn: Lpn, at: Ppn) {
+    fn now_at(&mut self, page: DieLpn, at: Ppn) {
         let local = self.local(at);
-        self.map[lpn.index()] = at;
-        self.page_at[local] = lpn;
+        self.map[page.index()] = at;
+        self.page_at[local] = page;
     }
 
-    fn write_page<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        slot: Slot,
-        lpn: Lpn,
-    ) -> Result<(), F::Error> {
-        while self.erased < 2 {
-            self.collect_tail(flash)?;
-        }
-        let to = self.next(flash);
-        let oob = Oob::new(self.space.device_lpn(lpn), Role::Data);
-        flash.program_host(slot, to, oob, F::Token::default())?;
-        self.now_at(lpn, to);
-        Ok(())
+    /// The logical page whose newest copy lies there, if one does.
+    fn valid_at(&self, at: Ppn) -> Option<DieLpn> {
+        let page = self.page_at[self.local(at)];
+        (page.is_some() && self.map[page.index()] == at).then_some(page)
     }
 
     fn collect_tail<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
         // The tail is the first block after the erased ones.
         let tail = self.block(self.head + self.erased + 1);
-        let pages = 0..self.space.geometry.pages_per_block;
-        let valid = |ring: &Self, page| {
-            let from = ring.space.geometry.ppn(tail, page);
-            let lpn = ring.page_at[ring.local(from)];
-            (lpn.is_some() && ring.map[lpn.index()] == from).then_some((from, lpn))
-        };
-        let last = pages
-            .clone()
-            .rev()
-            .find(|&page| valid(self, page).is_some());
-        for page in pages {
-            let Some((from, lpn)) = valid(self, page) else {
-                continue;
-            };
+        let pages =
+            (0..self.space.geometry.pages_per_block).map(|i| self.space.geometry.ppn(tail, i));
+        let valid: Vec<(Ppn, DieLpn)> = pages
+            .filter_map(|at| Some((at, self.valid_at(at)?)))
+            .collect();
+        for (i, &(from, page)) in valid.iter().enumerate() {
             let to = self.next(flash);
             // After a power cut the tag tells whether the collection was finished.
-            let oob = Oob {
-                lpn: self.space.device_lpn(lpn),
-                role: Role::Data,
-                tag: move_tag(Some(page) == last, tail),
-            };
+            let tag = move_tag(i + 1 == valid.len(), tail);
+            let oob = Oob::new(self.space.device_lpn(page), Role::Data).tagged(tag);
             flash.copy(from, to, oob, Cause::Gc, F::Token::default())?;
-            self.now_at(lpn, to);
+            self.now_at(page, to);
         }
         flash.erase(tail, Cause::Gc, F::Token::default())?;
         self.erased += 1;
-        self.collected += 1;
         Ok(())
     }
 }
 
-impl Ftl for Ring {
+impl Described for Ring {
     const KEY: &'static str = "ring";
     const TITLE: &'static str = "Ring";
     const SUMMARY: &'static str = "a log that runs round the die: a template";
     const SOURCE: &'static str = "yours";
+    const TEXT: &'static str = include_str!("lib.rs");
     type Options = NoOptions;
-
-    fn ram_bytes(geometry: &Geometry, _: &NoOptions) -> u64 {
-        4 * (u64::from(geometry.logical_pages) + u64::from(geometry.pages()))
-    }
 
     fn tables(geometry: &Geometry, _: &NoOptions) -> Vec<Table> {
         let pages = u64::from(geometry.logical_pages);
         vec![Table::sram("page map", pages, bits_for(pages))]
     }
+}
 
-    fn format<F: Flash>(
+impl Ftl for Ring {
+    type Page = DieLpn;
+
+    fn format<F: Preload>(
         space: &Space,
         _: &NoOptions,
         start: Start,
         flash: &mut F,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, MountError<F::Error>> {
         let mut ring = Self::empty(space)?;
-        let logical = space.logical_blocks();
-        let pages = space.geometry.pages_per_block;
         if start == Start::Full {
-            for index in 0..logical {
-                let block = ring.block(index);
-                flash.preload(block, pages, Role::Data, &mut |o| {
-                    space.device_lpn(Lpn(index * pages + o))
-                });
-                for o in 0..pages {
-                    ring.now_at(Lpn(index * pages + o), space.geometry.ppn(block, o));
-                }
-            }
-            ring.head = logical - 1;
-            ring.erased = space.blocks() - logical;
+            let mut map = ring.map.clone();
+            start::fill(space, flash, &mut map, |_, _| ()).map_err(MountError::Flash)?;
+            ring.adopt(map);
+            ring.head = space.logical_blocks() - 1;
+            ring.erased = space.blocks() - space.logical_blocks();
         }
         Ok(ring)
     }
@@ -201,7 +177,7 @@ impl Ftl for Ring {
     fn recover<F: Flash>(
         space: &Space,
         _: &NoOptions,
-        _means: RecoveryMode,
+        _: RecoveryMode,
         flash: &mut F,
     ) -> Result<Self, MountError<F::Error>> {
         let mut ring = Self::empty(space)?;
@@ -209,54 +185,54 @@ impl Ftl for Ring {
         audited(ring, flash)
     }
 
-    fn write<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        run.iter()
-            .try_for_each(|(lpn, slot)| self.write_page(flash, slot, lpn))
+    fn write_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        page: DieLpn,
+        slot: Slot,
+    ) -> Result<(), F::Error> {
+        while self.erased < 2 {
+            self.collect_tail(flash)?;
+        }
+        let to = self.next(flash);
+        let oob = Oob::new(self.space.device_lpn(page), Role::Data);
+        flash.program_host(slot, to, oob, F::Token::default())?;
+        self.now_at(page, to);
+        Ok(())
     }
 
-    fn read<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        for (lpn, slot) in run.iter() {
-            let at = self.map[lpn.index()];
-            if at.is_none() {
-                flash.absent(slot, F::Token::default());
-            } else {
-                flash.read_host(slot, at, F::Token::default())?;
-            }
+    fn read_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        page: DieLpn,
+        slot: Slot,
+    ) -> Result<(), F::Error> {
+        let at = self.map[page.index()];
+        if at.is_none() {
+            flash.absent(slot, F::Token::default());
+        } else {
+            flash.read_host(slot, at, F::Token::default())?;
         }
         Ok(())
     }
 
-    fn trim<F: Flash>(&mut self, _: &mut F, run: &Run) -> Result<(), F::Error> {
-        run.iter()
-            .for_each(|(lpn, _)| self.map[lpn.index()] = Ppn::NONE);
+    fn trim_page<F: Flash>(&mut self, _: &mut F, page: DieLpn, _: Slot) -> Result<(), F::Error> {
+        self.map[page.index()] = Ppn::NONE;
         Ok(())
-    }
-
-    fn counters(&self) -> SchemeCounters {
-        let mut counters = SchemeCounters::default();
-        counters.extra("collected", self.collected);
-        counters
-    }
-
-    fn reset_counters(&mut self) {
-        self.collected = 0;
-    }
-
-    fn observe(&self, seen: &mut Observation) {
-        seen.sum("erased_blocks", self.erased.into());
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
-        let live: Vec<usize> = (0..self.map.len())
-            .filter(|&lpn| self.map[lpn].is_some())
-            .collect();
-        for &lpn in &live {
-            let at = self.map[lpn];
-            if !flash.ledger().is_programmed(at) || self.page_at[self.local(at)] != Lpn(lpn as u32)
-            {
-                return Err(format!("live page {lpn} is not at {}", at.0));
-            }
+        let live = || {
+            (0..)
+                .map(DieLpn)
+                .zip(&self.map)
+                .filter(|(_, at)| at.is_some())
+        };
+        match live().find(|&(page, &at)| {
+            !flash.ledger().is_programmed(at) || self.valid_at(at) != Some(page)
+        }) {
+            Some((page, at)) => Err(format!("live page {} is not at {}", page.0, at.0)),
+            None => Ok(live().count() as u64),
         }
-        Ok(live.len() as u64)
     }
 }

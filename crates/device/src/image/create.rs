@@ -5,8 +5,8 @@ use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use floatgate_core::Ftl;
 use floatgate_core::rng::SplitMix64;
+use floatgate_core::{Ftl, Lpn};
 use floatgate_core::{Geometry, ProgramOrder, Refusal};
 
 use super::format::{HEADER_BYTES, Header, Layout};
@@ -128,7 +128,7 @@ fn fill(file: &File, header: &Header) -> std::io::Result<()> {
 ///
 /// # Errors
 /// A refusal if scheme, options and shape do not go together; then no file is left behind.
-pub fn create<S: Ftl>(path: &Path, spec: &ImageSpec) -> Result<ImageInfo, DeviceError> {
+pub fn create<S: Ftl<Page = Lpn>>(path: &Path, spec: &ImageSpec) -> Result<ImageInfo, DeviceError> {
     let header = spec.header()?;
     let options = options_from_text::<S>(&spec.options)?;
     if path.symlink_metadata().is_ok() {
@@ -168,7 +168,7 @@ fn rename_new(from: &Path, to: &Path) -> std::io::Result<()> {
     }
 }
 
-fn fill_in<S: Ftl>(
+fn fill_in<S: Ftl<Page = Lpn>>(
     path: &Path,
     header: &Header,
     spec: &ImageSpec,

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use floatgate_core::Refusal;
 use floatgate_core::ftl::{Ftl, RecoveryMode};
+use floatgate_core::{Lpn, Refusal};
 
 use super::{Durability, ImageNand};
 use crate::block::{BlockDevice, options_from_text};
@@ -15,7 +15,7 @@ use crate::spares::Spares;
 ///
 /// # Errors
 /// If it is no image, in use, of another scheme, or what is in it cannot come from one.
-pub fn open<S: Ftl>(
+pub fn open<S: Ftl<Page = Lpn>>(
     path: &Path,
     durability: Durability,
 ) -> Result<BlockDevice<S, Spares<ImageNand>>, DeviceError> {

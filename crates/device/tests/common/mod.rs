@@ -8,7 +8,7 @@ use std::path::Path;
 use floatgate_core::ftl::{Ftl, RecoveryMode};
 use floatgate_core::options::Options;
 use floatgate_core::rng::SplitMix64;
-use floatgate_core::{Cause, Flash, Geometry, Ppn, ProgramOrder, Role};
+use floatgate_core::{Cause, Flash, Geometry, Lpn, Ppn, ProgramOrder, Role};
 use floatgate_device::image::{CheckReport, ImageError, ImageInfo, ImageSpec};
 use floatgate_device::nand::Nand;
 use floatgate_device::spares::SparesOptions;
@@ -38,7 +38,7 @@ pub fn chip(
 }
 
 /// The scheme's defaults, with log blocks where it wants them.
-pub fn options_text<S: Ftl>(dies: u32) -> String {
+pub fn options_text<S: Ftl<Page = Lpn>>(dies: u32) -> String {
     let takes = |key| S::Options::schema().iter().any(|option| option.key == key);
     if takes("log_blocks") {
         format!("log_blocks={}", 4 * dies)
@@ -47,12 +47,12 @@ pub fn options_text<S: Ftl>(dies: u32) -> String {
     }
 }
 
-pub fn options_of<S: Ftl>(dies: u32) -> S::Options {
+pub fn options_of<S: Ftl<Page = Lpn>>(dies: u32) -> S::Options {
     floatgate_device::block::options_from_text::<S>(&options_text::<S>(dies)).unwrap()
 }
 
 /// Whether the scheme has a recovery.
-pub fn recovers<S: Ftl>() -> bool {
+pub fn recovers<S: Ftl<Page = Lpn>>() -> bool {
     let shape = chip(1, 20, 6, 8, &SparesOptions::default());
     let nand = floatgate_device::RamNand::new(&shape, PAGE_BYTES);
     BlockDevice::<S, _>::open(nand, &options_of::<S>(1), RecoveryMode::Fastest).is_ok()
@@ -68,7 +68,7 @@ pub struct Host<S, N> {
     pub version: u32,
 }
 
-impl<S: Ftl, N: Nand> Host<S, N> {
+impl<S: Ftl<Page = Lpn>, N: Nand> Host<S, N> {
     pub fn new(device: BlockDevice<S, N>) -> Self {
         let device = device.with_sector_bytes(SECTOR_BYTES).unwrap();
         let pages = device.sectors() as usize * SECTOR_BYTES / PAGE_BYTES;
@@ -189,11 +189,12 @@ impl<S: Ftl, N: Nand> Host<S, N> {
 /// a logical page wins. `Err` for a page whose newest version is lost.
 pub fn scan<N: Nand>(flash: &mut NandFlash<N>, pages: usize) -> Vec<Option<Vec<u8>>> {
     let mut newest: Vec<Option<(u64, Ppn)>> = vec![None; pages];
-    for page in 0..flash.geometry().pages() {
-        if !flash.is_programmed(Ppn(page)) {
+    for page in 0..flash.ledger.geometry().pages() {
+        if !flash.ledger.is_programmed(Ppn(page)) {
             continue;
         }
         let (oob, ()) = flash.read_oob(Ppn(page), Cause::Map, ()).unwrap();
+        let oob = oob.map(|found| found.read);
         let Some(read) = oob.filter(|read| !matches!(read.oob.role, Role::Map | Role::Summary))
         else {
             continue;
@@ -208,7 +209,7 @@ pub fn scan<N: Nand>(flash: &mut NandFlash<N>, pages: usize) -> Vec<Option<Vec<u
         contents.push(at.map(|(_, at)| {
             flash.new_request(1);
             flash
-                .host_read(floatgate_core::Slot(0), at, ())
+                .read_host(floatgate_core::Slot(0), at, ())
                 .expect("its OOB could be read");
             flash.buffer().to_vec()
         }));

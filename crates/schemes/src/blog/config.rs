@@ -4,7 +4,6 @@ use super::log_table::LogTable;
 use super::sub_table::IndexFormat;
 use crate::parts::budgets::log_budget;
 use floatgate_core::Refusal;
-use floatgate_core::flash::SCHEME_OOB_BYTES;
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::report::{Memory, Table};
 use floatgate_core::{choice, options};

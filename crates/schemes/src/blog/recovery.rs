@@ -33,7 +33,7 @@ use floatgate_core::Refusal;
 use floatgate_core::address::{DieLpn, Pbn, Ppn};
 use floatgate_core::described::Described;
 use floatgate_core::flash::{Cause, Flash, Role};
-use floatgate_core::ftl::{Ftl, MountError};
+use floatgate_core::ftl::MountError;
 use found::{Block, Found, Kind};
 use tags::Head;
 
@@ -325,7 +325,7 @@ impl Blog {
         if self.pool.is_empty() {
             let text = "no erased block is left to bring the pages of a logical block together; nothing is lost, and \
                         one block more would do";
-            return Err(Refusal::new("blocks", text.into()).into());
+            return Err(Refusal::no_room(text.into()).into());
         }
         let emptied = if is_empty { old } else { Pbn::NONE };
         let copies = self.pack(flash, b, emptied).map_err(MountError::Flash)?;

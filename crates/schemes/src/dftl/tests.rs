@@ -39,6 +39,14 @@ fn check_laws(bench: &Bench<Dftl>) {
     assert_eq!(flash.oob_reads.sum(), 0);
 }
 
+/// A request arrives at that time.
+fn at(now_ns: u64) -> Tick {
+    Tick {
+        now_ns,
+        idle_ns: None,
+    }
+}
+
 #[test]
 fn worked_example() {
     // Host programs, gc programs, map reads, map programs, erases gc, map; CMT used last first.
@@ -413,11 +421,11 @@ fn data_wait_for_their_translation_and_write_backs_for_the_data() {
     let Ok(()) = dftl.write(&mut flash, &Run::whole(Lpn(2), 3));
     let expected: [(&str, u64, u32, &[usize]); 10] = [
         ("read_map", 0, 0, &[]),
-        ("host_program", 2, 0, &[0]),
+        ("program_host", 2, 0, &[0]),
         ("read_map", 0, 0, &[]),
-        ("host_program", 3, 1, &[2]),
+        ("program_host", 3, 1, &[2]),
         ("read_map", 0, 1, &[]),
-        ("host_program", 4, 0, &[4]),
+        ("program_host", 4, 0, &[4]),
         ("read_map", 0, 0, &[]),
         // Translation page 0 waits for pages 2 and 3 and for its old content, page 1 for page 4.
         ("program_map", 0, 0, &[1, 3, 6]),
@@ -435,7 +443,7 @@ fn a_load_does_not_wait_for_the_write_back_before_it() {
     flash.ops.clear();
     let Ok(()) = dftl.read(&mut flash, &Run::whole(Lpn(12), 1));
     let kinds: Vec<&str> = flash.ops.iter().map(|op| op.kind).collect();
-    assert_eq!(kinds, ["read_map", "program_map", "read_map", "host_read"]);
+    assert_eq!(kinds, ["read_map", "program_map", "read_map", "read_host"]);
     assert_eq!(
         flash.ops[2].after.len(),
         0,
@@ -456,12 +464,12 @@ fn pages_without_an_operation_complete_with_their_map_read() {
         all[..3],
         [
             ("read_map", 0, 0, &[][..]),
-            ("trimmed", 0, 0, &[0][..]),
-            ("unwritten", 0, 0, &[][..]),
+            ("absent", 0, 0, &[0][..]),
+            ("absent", 0, 0, &[][..]),
         ]
     );
     let last = all.len() - 1;
-    assert_eq!((all[last].0, all[last].3), ("unwritten", &[last - 1][..]));
+    assert_eq!((all[last].0, all[last].3), ("absent", &[last - 1][..]));
 }
 
 #[test]
@@ -482,17 +490,17 @@ fn the_flush_of_the_timer_is_background_work_at_its_time() {
         flush_ns: 100,
         ..small_map()
     });
-    let Ok(()) = dftl.arrival(&mut flash, 0);
+    let Ok(()) = dftl.tick(&mut flash, &at(0));
     let Ok(()) = dftl.write(&mut flash, &Run::whole(Lpn(0), 1));
     flash.ops.clear();
-    let Ok(()) = dftl.arrival(&mut flash, 250);
+    let Ok(()) = dftl.tick(&mut flash, &at(250));
     let all = ops(&flash);
     assert_eq!(all[0], ("background", 100, 0, &[][..]));
     assert_eq!(
         (all[1].0, all[2].0, all.len()),
         ("read_map", "program_map", 3)
     );
-    let Ok(()) = dftl.arrival(&mut flash, 260);
+    let Ok(()) = dftl.tick(&mut flash, &at(260));
     assert_eq!(flash.ops.len(), 3, "nothing is newer than flash");
 }
 
@@ -508,7 +516,7 @@ fn translation_pages_wait_for_the_copies_of_moved_pages() {
     for _ in 0..600 {
         flash.ops.clear();
         let Ok(()) = dftl.write(&mut flash, &Run::whole(Lpn(rng.below(32) as u32), 1));
-        let data = |op: &&Op| op.kind == "copy" || op.kind == "host_program";
+        let data = |op: &&Op| op.kind == "copy" || op.kind == "program_host";
         for (i, op) in flash
             .ops
             .iter()

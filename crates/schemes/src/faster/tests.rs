@@ -324,7 +324,7 @@ fn spare_areas_tell_kind_and_order_of_log_blocks() {
                 let roles = [Role::Log, Role::LogChance, Role::LogIsolation];
                 for position in 0..h.written(flash, log) {
                     let oob = oob(log, position).oob;
-                    assert_eq!(oob.lpn, h.log_page(log, position));
+                    assert_eq!(oob.lpn, h.space().device_lpn(h.log_page(log, position)));
                     assert_eq!(oob.role, roles[h.watch.kind(log)]);
                 }
                 let filled = oob(log, h.written(flash, log) - 1).sequence;

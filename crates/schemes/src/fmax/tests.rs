@@ -229,7 +229,7 @@ fn spare_areas_tell_replacement_blocks() {
                 let oob = flash.peek_oob(at).unwrap().oob;
                 assert_eq!(
                     (oob.lpn, oob.role),
-                    (h.log_page(block, position), Role::Log)
+                    (h.space().device_lpn(h.log_page(block, position)), Role::Log)
                 );
             }
         }

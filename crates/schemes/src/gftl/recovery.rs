@@ -216,7 +216,7 @@ impl Gftl {
         let Some((block, position)) = room.filter(|&(_, written)| written < self.pages()) else {
             let text = "no erased page is left to end a cleaning job: writes were cut again and again during the \
                         recovery of a die without a spare block; nothing is lost, and one block more would do";
-            return Err(Refusal::new("blocks", text.into()).into());
+            return Err(Refusal::no_room(text.into()).into());
         };
         Ok(self.space.geometry.ppn(block, position))
     }

@@ -215,11 +215,11 @@ fn translation_runs_beside_flash() {
     // whose new place must be programmed before PCM may name it.
     let Ok(()) = hat.write(&mut flash, &run(0, 3));
     let expected = [
-        ("host_program", vec![]),
+        ("program_host", vec![]),
         ("pcm_read", vec![]),
-        ("host_program", vec![]),
+        ("program_host", vec![]),
         ("pcm_read", vec![]),
-        ("host_program", vec![]),
+        ("program_host", vec![]),
         ("pcm_read", vec![]),
         ("pcm_write", vec![0]),
     ];
@@ -229,7 +229,7 @@ fn translation_runs_beside_flash() {
     let Ok(()) = hat.read(&mut flash, &run(5, 1));
     let expected = [
         ("pcm_read", vec![]),
-        ("host_read", vec![0]),
+        ("read_host", vec![0]),
         ("pcm_write", vec![]),
     ];
     assert_eq!(done_since(&flash, first), expected);
@@ -239,10 +239,10 @@ fn translation_runs_beside_flash() {
     let Ok(()) = hat.trim(&mut flash, &run(7, 1));
     let Ok(()) = hat.read(&mut flash, &run(7, 1));
     let expected = [
-        ("host_read", vec![]),
+        ("read_host", vec![]),
         ("pcm_write", vec![]),
         ("pcm_read", vec![]),
-        ("unwritten", vec![2]),
+        ("absent", vec![2]),
         ("pcm_write", vec![]),
     ];
     assert_eq!(done_since(&flash, first), expected);

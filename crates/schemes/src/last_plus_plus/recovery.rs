@@ -19,7 +19,7 @@ use crate::parts::hybrid::{
 };
 use crate::parts::scan::{Depth, Scan};
 use floatgate_core::Refusal;
-use floatgate_core::address::{DieLpn, Lpn, Pbn, Ppn};
+use floatgate_core::address::{DieLpn, Pbn, Ppn};
 use floatgate_core::flash::{Cause, Flash, Oob, OobRead, Role, SpareRead};
 use floatgate_core::ftl::{MountError, RecoveryMode};
 use floatgate_core::geometry::{Geometry, Space};

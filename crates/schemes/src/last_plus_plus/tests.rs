@@ -4,6 +4,7 @@ mod limits;
 mod recovery;
 
 use super::*;
+use floatgate_core::ftl::Tick;
 use floatgate_core::geometry::ProgramOrder;
 use floatgate_core::options::{Options, Value};
 use floatgate_core::report::FlashCounters;
@@ -355,18 +356,26 @@ fn fig_14_waiting_for_updated_blocks_saves_erases() {
     assert_eq!((after.0 - before.0, after.2 - before.2), (0, 2));
 }
 
+/// Nothing has been under way from the beginning to that time.
+fn idle_until(now_ns: u64) -> Tick {
+    Tick {
+        now_ns,
+        idle_ns: Some(0..now_ns),
+    }
+}
+
 #[test]
 fn background_merges_in_idle_time() {
     let pages = [0, 1, 4, 8, 12, 16, 17, 20, 2, 24, 25, 28];
     let mut bench = made(one_die(4, 5).with("background", "aggressive"));
     play_each(&mut bench, pages);
-    let Ok(()) = bench.ftl.idle(&mut bench.flash, 0, 100_000_000);
+    let Ok(()) = bench.ftl.tick(&mut bench.flash, &idle_until(100_000_000));
     assert_eq!(bench.extra("background_merges"), 0);
-    let Ok(()) = bench.ftl.idle(&mut bench.flash, 0, 100_000_001);
+    let Ok(()) = bench.ftl.tick(&mut bench.flash, &idle_until(100_000_001));
     assert_eq!(bench.extra("background_merges"), 1);
     assert_eq!(gc(&bench.counters()), (12, 12, 4));
     assert_eq!(merges(&bench), (0, 0, 1, 3, 0));
-    let Ok(()) = bench.ftl.idle(&mut bench.flash, 0, 250_000_000);
+    let Ok(()) = bench.ftl.tick(&mut bench.flash, &idle_until(250_000_000));
     assert_eq!(bench.extra("background_merges"), 3);
     assert_eq!(gc(&bench.counters()), (32, 32, 11));
     assert_eq!(merges(&bench), (0, 0, 3, 8, 0));
@@ -375,7 +384,7 @@ fn background_merges_in_idle_time() {
 
     let mut bench = made(one_die(4, 5).with("background", "conservative"));
     play_each(&mut bench, pages);
-    let Ok(()) = bench.ftl.idle(&mut bench.flash, 0, u64::MAX);
+    let Ok(()) = bench.ftl.tick(&mut bench.flash, &idle_until(u64::MAX));
     assert_eq!(bench.extra("background_merges"), 0);
 }
 
@@ -384,7 +393,7 @@ fn background_off_and_the_estimate_with_map_operations() {
     let pages = [0, 4, 8, 12, 16, 17, 20, 21];
     let mut bench = made(one_die(4, 5));
     play_each(&mut bench, pages);
-    let Ok(()) = bench.ftl.idle(&mut bench.flash, 0, u64::MAX);
+    let Ok(()) = bench.ftl.tick(&mut bench.flash, &idle_until(u64::MAX));
     assert_eq!(bench.extra("background_merges"), 0);
     // The cheaper block, of two logical blocks: 8 copies, 3 erases, and for the map one write a rebuild and
     // one for the erased log block. The second merge would start exactly at the end.
@@ -401,7 +410,7 @@ fn background_off_and_the_estimate_with_map_operations() {
         let mut bench = made(case);
         play_each(&mut bench, pages);
         let before = bench.counters();
-        let Ok(()) = bench.ftl.idle(&mut bench.flash, 0, end);
+        let Ok(()) = bench.ftl.tick(&mut bench.flash, &idle_until(end));
         assert_eq!(bench.extra("background_merges"), expected);
         if expected == 1 {
             let after = bench.counters();

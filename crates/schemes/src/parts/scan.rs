@@ -462,7 +462,7 @@ pub struct Newest {
 mod tests {
     use super::{MORE, Rules, Scan};
     use floatgate_core::flash::{Oob, OobRead, Role};
-    use floatgate_core::{DieLpn, Geometry, Pbn, ProgramOrder, Space};
+    use floatgate_core::{Geometry, Lpn, Pbn, ProgramOrder, Space};
     use floatgate_testkit::ram::RamFlash;
 
     /// Block 2 was a data block on its way out: trimmed pages are in it, and its cut erase took the page that ended
@@ -475,7 +475,7 @@ mod tests {
         let mut scan = Scan::unread(&Space::whole(&geometry), 0, &flash);
         for (block, position, sequence) in [(2, 0, 10), (2, 1, 11), (0, 0, 20)] {
             let oob = Oob {
-                lpn: DieLpn(position),
+                lpn: Lpn(position),
                 role: Role::Data,
                 tag: MORE,
             };

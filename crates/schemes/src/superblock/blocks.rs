@@ -15,7 +15,7 @@ use crate::parts::pool::Pool;
 use crate::parts::start;
 use floatgate_core::address::{DieLpn, Divisor, Pbn, Ppn};
 use floatgate_core::flash::{Cause, Flash, Oob, Preload, Role, Slot, SpareArea};
-use floatgate_core::ftl::{MountError, Start};
+use floatgate_core::ftl::Start;
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::report::Merges;
 

@@ -25,7 +25,6 @@
 use crate::parts::bits::{BitWriter, bits_at};
 use crate::parts::scan::SpareBytes;
 use floatgate_core::address::{Divisor, Pbn, Ppn};
-use floatgate_core::flash::Flash;
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::report::bits_for;
 

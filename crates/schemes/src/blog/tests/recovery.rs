@@ -1,12 +1,14 @@
 //! What is found after a power cut.
 
 use super::*;
+use floatgate_core::Lpn;
+use floatgate_core::ftl::Run;
 use floatgate_testkit::cut::{Change, CutFlash};
 use floatgate_testkit::ram::RamFlash;
 
 fn recover(case: &Case, mut ram: RamFlash) -> (Striped<Blog>, RamFlash) {
     ram.ledger.counters = Default::default();
-    let space = Space::whole(ram.geometry());
+    let space = Space::whole(ram.ledger.geometry());
     let options = case.options_of::<Striped<Blog>>().unwrap();
     let ftl = Striped::<Blog>::recover(&space, &options, RecoveryMode::FullScan, &mut ram);
     (ftl.unwrap(), ram)
@@ -53,7 +55,7 @@ fn the_lists_are_as_before() {
             };
             assert_eq!((c.oob_reads.map, c.oob_reads.sum()), (scan, scan), "{step}");
             let options = case.options_of::<Striped<Blog>>().unwrap();
-            let most = Striped::<Blog>::recovery_costs(ram.geometry(), &options);
+            let most = Striped::<Blog>::recovery_costs(ram.ledger.geometry(), &options);
             assert!(scan <= most[0].oob_reads && most[0].oob_reads == 14 * 4);
             assert_eq!(ftl.audit(&ram), Ok(36));
         }
@@ -71,7 +73,7 @@ fn a_swap_is_found_without_a_program_that_tells() {
         let mut flash = CutFlash::new(bench.flash.clone());
         flash.states = Some(Vec::new());
         flash.ram.new_request(1);
-        let written = bench.ftl.write(&mut flash, &Run::whole(DieLpn(35), 1));
+        let written = bench.ftl.write(&mut flash, &Run::whole(Lpn(35), 1));
         written.unwrap();
         let states = flash.states.take().unwrap();
         let changes: Vec<Change> = states.iter().map(|(_, change)| *change).collect();
@@ -88,9 +90,7 @@ fn a_swap_is_found_without_a_program_that_tells() {
             assert_eq!(bench.ftl.audit(&bench.flash), Ok(36));
             for lpn in 0..36 {
                 bench.flash.new_request(1);
-                let Ok(()) = bench
-                    .ftl
-                    .read(&mut bench.flash, &Run::whole(DieLpn(lpn), 1));
+                let Ok(()) = bench.ftl.read(&mut bench.flash, &Run::whole(Lpn(lpn), 1));
             }
             if layout == "mlc" {
                 check_sub_tables(&bench);

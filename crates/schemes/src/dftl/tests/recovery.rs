@@ -49,7 +49,7 @@ impl Host {
 
     /// Writes pages at a time in nanoseconds.
     fn write(&mut self, first: u32, pages: u32, at_ns: u64) {
-        let Ok(()) = self.ftl.arrival(&mut self.flash, at_ns);
+        let Ok(()) = self.ftl.tick(&mut self.flash, &at(at_ns));
         for (i, bytes) in self.flash.new_request(pages).iter_mut().enumerate() {
             self.version += 1;
             bytes[..4].copy_from_slice(&self.version.to_le_bytes());
@@ -68,7 +68,7 @@ impl Host {
         if words[0] == "W" {
             return self.write(first, pages, at_ns);
         }
-        let Ok(()) = self.ftl.arrival(&mut self.flash, at_ns);
+        let Ok(()) = self.ftl.tick(&mut self.flash, &at(at_ns));
         self.flash.new_request(pages);
         let run = Run::whole(Lpn(first), pages);
         let Ok(()) = match words[0] {

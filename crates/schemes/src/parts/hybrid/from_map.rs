@@ -270,7 +270,7 @@ impl<W: Watch> Hybrid<W> {
 mod tests {
     use crate::bast::Bast;
     use floatgate_core::ftl::{Ftl, RecoveryMode, Run};
-    use floatgate_core::{DieLpn, Ppn, Space, Striped};
+    use floatgate_core::{Lpn, Ppn, Space, Striped};
     use floatgate_testkit::ram::RamFlash;
     use floatgate_testkit::suite::{Bench, Case};
 
@@ -324,7 +324,7 @@ mod tests {
             let mut flash = bench.flash.clone();
             let (mut ftl, _) = recover(&case, means, &mut flash);
             flash.new_request(1);
-            ftl.read(&mut flash, &Run::whole(DieLpn(9), 1)).unwrap();
+            ftl.read(&mut flash, &Run::whole(Lpn(9), 1)).unwrap();
             assert_eq!((ftl.audit(&flash), flash.unwritten_reads), (Ok(11), 1));
         }
     }

@@ -1,6 +1,7 @@
 //! What is found after a power cut.
 
 use super::*;
+use floatgate_core::ftl::Run;
 use floatgate_testkit::cut::{Change, CutFlash};
 use floatgate_testkit::ram::RamFlash;
 
@@ -16,7 +17,7 @@ fn figure_1() -> (Case, Bench<Superblock>) {
 fn recover(case: &Case, ram: RamFlash) -> (Superblock, RamFlash) {
     let mut ram = ram;
     ram.ledger.counters = Default::default();
-    let space = Space::whole(ram.geometry());
+    let space = Space::whole(ram.ledger.geometry());
     let options = case.options_of::<Superblock>().unwrap();
     let ftl = Superblock::recover(&space, &options, RecoveryMode::FullScan, &mut ram).unwrap();
     (ftl, ram)
@@ -71,8 +72,10 @@ fn reads_of_the_scan() {
         (11 * 4 + 2 * 2 + 3, 11 * 4 + 2 * 2 + 3)
     );
     assert_eq!(blocks(&ftl, 0), [0, 1, 2, 9, 10]);
-    let most =
-        Superblock::recovery_costs(ram.geometry(), &case.options_of::<Superblock>().unwrap());
+    let most = Superblock::recovery_costs(
+        ram.ledger.geometry(),
+        &case.options_of::<Superblock>().unwrap(),
+    );
     assert_eq!((most.len(), most[0].oob_reads), (1, 16 * 4));
 }
 
