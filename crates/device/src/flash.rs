@@ -8,7 +8,7 @@ use floatgate_core::{Pbn, Ppn};
 
 use crate::nand::{Nand, NandError, Spare};
 
-/// [`Flash`] made of a [`Nand`]. It bears data and has no clock.
+/// [`Flash`] made of a [`Nand`]. It stores bytes and has no clock.
 ///
 /// A page whose source cannot be read any more is copied as a page that is *lost*: the merge or collection
 /// that moves it goes on, and the host's read of it is an error, never other bytes.

@@ -499,7 +499,7 @@ fn devour(path: &Path) {
     if let Ok(spares) = Spares::mount(nand, options) {
         let mut flash = floatgate_device::NandFlash::new(spares);
         use floatgate_core::Flash;
-        for page in 0..flash.geometry().pages().min(100) {
+        for page in 0..flash.ledger.geometry().pages().min(100) {
             let _ = flash.read_oob(Ppn(page), floatgate_core::Cause::Map, ());
         }
         let _ = flash.program_map(Ppn(31), Oob::new(Lpn(0), Role::Map), |_| {}, ());

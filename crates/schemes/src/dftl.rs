@@ -26,7 +26,7 @@
 //! last erased blocks of a die are kept from data for map blocks, which the papers do not need to mention:
 //! without that a collection may find no place for its translation pages. Lazy copy is off where flash
 //! must hold the map of everything acknowledged. This program keeps the places of cached and uncached entries in one
-//! table; which of them are cached and newer than flash is the CMT's account, and where the flash bears data
+//! table; which of them are cached and newer than flash is the CMT's account, and where the flash stores bytes
 //! the translation pages bear their real entries.
 
 use crate::parts::cached_map::{CachedMap, Collecting, Fetch, MapCounters, MapPlan, Request};

@@ -4,7 +4,7 @@
 
 use floatgate_core::options::Value;
 use floatgate_core::rng::SplitMix64;
-use floatgate_core::{Ftl, Lpn, Start, Striped};
+use floatgate_core::{Described, Ftl, Lpn, Start, Striped};
 use floatgate_schemes::{bast::Bast, block::Block, fast::Fast, page::Page};
 use floatgate_sim::analytic;
 use floatgate_sim::clock::{Closed, Mode};

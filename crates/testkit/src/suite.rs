@@ -1,5 +1,5 @@
 //! The suite that every scheme passes, a user's own included: random requests against a shadow copy of
-//! the bytes, on a flash that bears data.
+//! the bytes, on a flash that stores bytes.
 //!
 //! One case is one line of text, so a failure is replayed by giving that line back ([`Case::parse`]).
 

@@ -93,7 +93,7 @@ pub struct MapPlan {
 }
 
 /// The changes that are not on flash, by the sequence number at which they began to wait. Kept only on a flash that
-/// bears data: nobody else asks.
+/// stores bytes: nobody else asks.
 #[derive(Debug)]
 struct Waiting {
     /// Slots of newer entries, the one that has waited longest first.

@@ -144,7 +144,7 @@ fn refusals_say_what_is_wrong() {
             Case::small(1, 14, 512, 9)
                 .with("log_blocks", 4)
                 .with("entries_per_oob", 500),
-            "a flash that bears data has 64",
+            "a flash that stores bytes has 64",
         ),
     ];
     for (case, message) in asked {

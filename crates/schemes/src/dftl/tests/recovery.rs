@@ -1,4 +1,4 @@
-//! What a recovery reads and writes, counted on a flash that bears data.
+//! What a recovery reads and writes, counted on a flash that stores bytes.
 
 use super::*;
 use crate::parts::scan::MORE;
