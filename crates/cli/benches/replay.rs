@@ -9,7 +9,7 @@ use std::time::Instant;
 use floatgate::bare::{Bare, PAGES_PER_BLOCK};
 use floatgate_catalog::{Scheme, catalog};
 use floatgate_core::Start;
-use floatgate_core::options::Value;
+use floatgate_core::options::{Setting, Value};
 use floatgate_core::rng::SplitMix64;
 use floatgate_sim::config::{Device, Host, RunConfig};
 use floatgate_sim::part::part;
@@ -34,9 +34,9 @@ impl Shape {
     fn config(&self, scheme: &Scheme) -> RunConfig {
         let mut part = part("mt29f16g08").expect("a preset").clone();
         part.pages_per_block = PAGES_PER_BLOCK;
-        let has = |key: &str| scheme.info.options.iter().any(|option| option.key == key);
         let log_blocks = Value::Int(i64::from(self.blocks / 20 / 8 * 8));
-        let options = has("log_blocks").then(|| ("log_blocks".to_string(), log_blocks));
+        let option = scheme.info.filled_from(Setting::LogBlocks);
+        let options = option.map(|option| (option.key.to_string(), log_blocks));
         RunConfig {
             device: Device::one_die_a_channel(part, 8, self.blocks / 8, self.logical_pages()),
             start: Start::Full,

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use floatgate_catalog::{Scheme, catalog};
 use floatgate_core::Start;
-use floatgate_core::options::Value;
+use floatgate_core::options::{Setting, Value};
 use floatgate_core::rng::SplitMix64;
 use floatgate_sim::config::{Device, Host, RunConfig};
 use floatgate_sim::part::part;
@@ -18,11 +18,6 @@ const LOG_BLOCKS: u32 = 64;
 
 fn config(scheme: &Scheme) -> RunConfig {
     let part = part("mt29f16g08").expect("a preset").clone();
-    let has_log_blocks = scheme
-        .info
-        .options
-        .iter()
-        .any(|option| option.key == "log_blocks");
     let logical_pages = u64::from(LOGICAL_BLOCKS) * u64::from(part.pages_per_block);
     RunConfig {
         device: Device::one_die_a_channel(
@@ -35,8 +30,10 @@ fn config(scheme: &Scheme) -> RunConfig {
         ageing: Vec::new(),
         host: Host::default(),
         scheme: scheme.info.key.into(),
-        options: has_log_blocks
-            .then(|| ("log_blocks".to_string(), Value::Int(LOG_BLOCKS.into())))
+        options: scheme
+            .info
+            .filled_from(Setting::LogBlocks)
+            .map(|option| (option.key.to_string(), Value::Int(LOG_BLOCKS.into())))
             .into_iter()
             .collect(),
     }

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 
 use crate::address::Lpn;
 use crate::ftl::Ftl;
-use crate::options::{OptionInfo, Options};
+use crate::options::{OptionInfo, Options, Setting};
 use crate::refusal::Refusal;
 
 /// What can be done with a scheme whose type is no longer known: function pointers, made for each type.
@@ -51,6 +51,12 @@ pub struct SchemeInfo {
 }
 
 impl SchemeInfo {
+    /// The option that a setting of the device fills, if the scheme has one.
+    pub fn filled_from(&self, setting: Setting) -> Option<&OptionInfo> {
+        let mut options = self.options.iter();
+        options.find(|option| option.setting == Some(setting))
+    }
+
     /// The description of a scheme.
     pub fn of<S: Ftl<Page = Lpn>>() -> Self {
         Self {

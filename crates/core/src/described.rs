@@ -3,8 +3,9 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::geometry::Geometry;
+use crate::geometry::{Geometry, Space};
 use crate::options::Options;
+use crate::refusal::Refusal;
 use crate::report::{Observation, SchemeCounters, Table};
 
 /// What one way of bringing a device back takes at most: operations of the whole device, spread evenly over its
@@ -70,6 +71,16 @@ pub trait Described: Sized {
     const TEXT: &'static str = "";
     /// Its options.
     type Options: Options;
+
+    /// Whether a device of that shape can have these options, as [`Ftl::format`](crate::ftl::Ftl::format) would find, without
+    /// making anything. Sizing a device asks this many times; by default it learns the answer from `format`.
+    ///
+    /// # Errors
+    /// The refusal of the format.
+    fn check(space: &Space, options: &Self::Options) -> Result<(), Refusal> {
+        let _ = (space, options);
+        Ok(())
+    }
 
     /// The tables of the whole device as the papers count them.
     fn tables(geometry: &Geometry, options: &Self::Options) -> Vec<Table>;

@@ -42,6 +42,41 @@ impl Display for Value {
     }
 }
 
+/// Which of the device a number of an option is given for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Scope {
+    /// Whatever its unit says.
+    #[default]
+    Own,
+    /// The whole device: each die gets its share.
+    Device,
+}
+
+/// What of a device's settings an option is filled from when nobody sets it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Setting {
+    /// The log blocks of the device (`device.log_percent`).
+    LogBlocks,
+}
+
+/// What values an option takes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Takes {
+    /// A whole number.
+    Number,
+    /// One of some words.
+    OneOf(&'static [&'static str]),
+}
+
+impl Display for Takes {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Number => f.write_str("number"),
+            Self::OneOf(words) => f.write_str(&words.join(", ")),
+        }
+    }
+}
+
 /// One line of a scheme's option table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OptionInfo {
@@ -49,12 +84,45 @@ pub struct OptionInfo {
     pub key: &'static str,
     /// Unit, or empty.
     pub unit: &'static str,
+    /// What a number is given for.
+    pub scope: Scope,
+    /// What it is filled from when nobody sets it.
+    pub setting: Option<Setting>,
     /// Default as text.
     pub default: String,
-    /// What values it takes: `number`, `true or false`, or the words.
-    pub values: String,
+    /// What values it takes.
+    pub takes: Takes,
+    /// Numbers worth trying on small devices; where there is none the option keeps its default in random cases.
+    pub samples: &'static [u64],
     /// What it means.
     pub doc: &'static str,
+}
+
+impl OptionInfo {
+    /// Values worth trying on small devices, for a device of so many dies.
+    pub fn words(&self, dies: u32) -> Vec<String> {
+        match &self.takes {
+            Takes::OneOf(words) => words.iter().map(ToString::to_string).collect(),
+            Takes::Number => {
+                let each = match self.scope {
+                    Scope::Device => u64::from(dies),
+                    Scope::Own => 1,
+                };
+                self.samples
+                    .iter()
+                    .map(|n| (n * each).to_string())
+                    .collect()
+            }
+        }
+    }
+
+    /// The unit with what it is given for, for people.
+    pub fn unit_and_scope(&self) -> String {
+        match self.scope {
+            Scope::Own => self.unit.to_string(),
+            Scope::Device => format!("{}, device", self.unit),
+        }
+    }
 }
 
 /// A set of options with defaults, made by [`options!`](crate::options!).
@@ -77,8 +145,8 @@ pub trait OptionValue: Sized {
     /// # Errors
     /// A text such as "a whole number from 0 on".
     fn take(value: &Value) -> Result<Self, String>;
-    /// What it takes, for help.
-    fn values() -> String;
+    /// What it takes.
+    fn takes() -> Takes;
     /// Back to text.
     fn show(&self) -> String;
 }
@@ -93,8 +161,8 @@ impl OptionValue for u64 {
         }
         .map_err(|()| "a whole number from 0 on".into())
     }
-    fn values() -> String {
-        "number".into()
+    fn takes() -> Takes {
+        Takes::Number
     }
     fn show(&self) -> String {
         self.to_string()
@@ -108,8 +176,8 @@ impl OptionValue for u32 {
             _ => Err("a whole number from 0 to 4294967294".into()),
         }
     }
-    fn values() -> String {
-        "number".into()
+    fn takes() -> Takes {
+        Takes::Number
     }
     fn show(&self) -> String {
         self.to_string()
@@ -125,8 +193,8 @@ impl OptionValue for bool {
             _ => Err("true or false".into()),
         }
     }
-    fn values() -> String {
-        "true, false".into()
+    fn takes() -> Takes {
+        Takes::OneOf(&["true", "false"])
     }
     fn show(&self) -> String {
         self.to_string()
@@ -138,8 +206,8 @@ impl<T: OptionValue> OptionValue for Option<T> {
     fn take(value: &Value) -> Result<Self, String> {
         T::take(value).map(Some)
     }
-    fn values() -> String {
-        T::values()
+    fn takes() -> Takes {
+        T::takes()
     }
     fn show(&self) -> String {
         self.as_ref().map_or_else(|| "-".into(), T::show)
@@ -163,10 +231,10 @@ macro_rules! choice {
                     let word = if *b { "on" } else { "off" };
                     $(if word == $word { return Ok(Self::$variant); })+
                 }
-                Err($crate::alloc::format!("one of {}", Self::values()))
+                Err($crate::alloc::format!("one of {}", Self::takes()))
             }
-            fn values() -> $crate::alloc::string::String {
-                [$($word),+].join(", ")
+            fn takes() -> $crate::options::Takes {
+                $crate::options::Takes::OneOf(&[$($word),+])
             }
             fn show(&self) -> $crate::alloc::string::String {
                 match self { $(Self::$variant => $crate::alloc::string::String::from($word)),+ }
@@ -175,57 +243,113 @@ macro_rules! choice {
     };
 }
 
-/// Declares the options of a scheme: `/// meaning` then `name: type [unit] = default, "shown default"`.
+/// Declares the options of a scheme. Each is `/// meaning`, then `name: type ["unit"] = default`, then, where it needs
+/// them and in this order:
 ///
-/// The shown default may be left out when the default itself says it.
+/// - `shown "..."`: the default as people read it, where the value does not say it;
+/// - `samples [1, 2]`: numbers worth trying on devices of a few blocks: tests vary the option by them;
+/// - `scope Device`: it is given for the whole device;
+/// - `setting LogBlocks`: the [setting](crate::options::Setting) of the device that fills it.
+///
+/// Options that several schemes share are a set of their own, taken in by `..field: Set;` before or after the others.
 #[macro_export]
 macro_rules! options {
     ($(#[$doc:meta])* pub struct $name:ident {
-        $(#[doc = $field_doc:literal] $field:ident : $ty:ty [$unit:literal] = $default:expr $(, shown $shown:literal)?;)*
+        $(..$before:ident : $before_set:ty;)*
+        $(#[doc = $field_doc:literal] $field:ident : $ty:ty [$unit:literal] = $default:expr
+            $(, shown $shown:literal)?
+            $(, samples [$($sample:literal),* $(,)?])?
+            $(, scope $scope:ident)?
+            $(, setting $setting:ident)?;)*
+        $(..$after:ident : $after_set:ty;)*
     }) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Debug)]
-        pub struct $name { $(#[doc = $field_doc] pub $field: $ty),* }
+        pub struct $name {
+            $(#[doc = "Shared options."] pub $before: $before_set,)*
+            $(#[doc = $field_doc] pub $field: $ty,)*
+            $(#[doc = "Shared options."] pub $after: $after_set,)*
+        }
         impl Default for $name {
-            fn default() -> Self { Self { $($field: $default),* } }
+            fn default() -> Self {
+                Self {
+                    $($before: Default::default(),)*
+                    $($field: $default,)*
+                    $($after: Default::default(),)*
+                }
+            }
         }
         impl $crate::options::Options for $name {
             fn schema() -> $crate::alloc::vec::Vec<$crate::options::OptionInfo> {
                 #[allow(unused_variables)]
                 let defaults = Self::default();
-                $crate::alloc::vec![$($crate::options::OptionInfo {
+                #[allow(unused_mut)]
+                let mut schema = $crate::alloc::vec::Vec::new();
+                $(schema.extend(<$before_set as $crate::options::Options>::schema());)*
+                $(schema.push($crate::options::OptionInfo {
                     key: stringify!($field),
                     unit: $unit,
+                    scope: {
+                        #[allow(unused_mut, unused_assignments)]
+                        let mut scope = $crate::options::Scope::Own;
+                        $(scope = $crate::options::Scope::$scope;)?
+                        scope
+                    },
+                    setting: {
+                        #[allow(unused_mut, unused_assignments)]
+                        let mut setting = None;
+                        $(setting = Some($crate::options::Setting::$setting);)?
+                        setting
+                    },
                     default: {
                         #[allow(unused_mut, unused_assignments)]
                         let mut text = $crate::options::OptionValue::show(&defaults.$field);
                         $(text = $crate::alloc::string::String::from($shown);)?
                         text
                     },
-                    values: <$ty as $crate::options::OptionValue>::values(),
+                    takes: <$ty as $crate::options::OptionValue>::takes(),
+                    samples: &[$($($sample),*)?],
                     doc: $field_doc.trim_ascii(),
-                }),*]
+                });)*
+                $(schema.extend(<$after_set as $crate::options::Options>::schema());)*
+                schema
             }
             fn set(&mut self, key: &str, value: &$crate::options::Value) -> Result<(), $crate::Refusal> {
+                $(if $crate::options::has::<$before_set>(key) {
+                    return $crate::options::Options::set(&mut self.$before, key, value);
+                })*
                 $(if key == stringify!($field) {
                     self.$field = <$ty as $crate::options::OptionValue>::take(value).map_err(|wanted| {
                         $crate::Refusal::new(key, $crate::alloc::format!("{key} = {value}: takes {wanted}"))
                     })?;
                     return Ok(());
                 })*
-                #[allow(clippy::useless_vec)]
-                let known: $crate::alloc::vec::Vec<&str> = $crate::alloc::vec![$(stringify!($field)),*];
-                Err($crate::options::unknown_option(key, &known))
+                $(if $crate::options::has::<$after_set>(key) {
+                    return $crate::options::Options::set(&mut self.$after, key, value);
+                })*
+                let _ = value;
+                Err($crate::options::unknown_option::<Self>(key))
             }
             fn values(&self) -> $crate::alloc::vec::Vec<(&'static str, $crate::alloc::string::String)> {
-                $crate::alloc::vec![$((stringify!($field), $crate::options::OptionValue::show(&self.$field))),*]
+                #[allow(unused_mut)]
+                let mut values = $crate::alloc::vec::Vec::new();
+                $(values.extend($crate::options::Options::values(&self.$before));)*
+                $(values.push((stringify!($field), $crate::options::OptionValue::show(&self.$field)));)*
+                $(values.extend($crate::options::Options::values(&self.$after));)*
+                values
             }
         }
     };
 }
 
-/// The error for an option that a scheme does not have.
-pub fn unknown_option(key: &str, known: &[&str]) -> Refusal {
+/// Whether a set has an option of that name.
+pub fn has<O: Options>(key: &str) -> bool {
+    O::schema().iter().any(|option| option.key == key)
+}
+
+/// The refusal of an option that a scheme does not have.
+pub fn unknown_option<O: Options>(key: &str) -> Refusal {
+    let known: Vec<&str> = O::schema().iter().map(|option| option.key).collect();
     let message = if known.is_empty() {
         format!("no option {key}: this scheme has none of its own")
     } else {
@@ -234,20 +358,9 @@ pub fn unknown_option(key: &str, known: &[&str]) -> Refusal {
     Refusal::new(key, message)
 }
 
-/// Options of a scheme that has none.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct NoOptions {}
-
-impl Options for NoOptions {
-    fn schema() -> Vec<OptionInfo> {
-        Vec::new()
-    }
-    fn set(&mut self, key: &str, _value: &Value) -> Result<(), Refusal> {
-        Err(unknown_option(key, &[]))
-    }
-    fn values(&self) -> Vec<(&'static str, String)> {
-        Vec::new()
-    }
+options! {
+    /// Options of a scheme that has none.
+    pub struct NoOptions {}
 }
 
 #[cfg(test)]
@@ -270,6 +383,32 @@ mod tests {
             /// From the device.
             size: Option<u32> ["pages"] = None, shown "a quarter";
         }
+    }
+    options! {
+        /// A set with one taken in.
+        pub struct Larger {
+            /// Log blocks.
+            logs: u32 ["blocks"] = 2, samples [1, 3], scope Device, setting LogBlocks;
+            ..sample: Sample;
+        }
+    }
+
+    #[test]
+    fn sets_take_in_others() {
+        let mut o = Larger::default();
+        o.set("colour", &Value::from_word("blue")).unwrap();
+        o.set("logs", &Value::Int(7)).unwrap();
+        assert_eq!((o.logs, o.sample.colour), (7, Colour::Blue));
+        let schema = Larger::schema();
+        let keys: Vec<&str> = schema.iter().map(|option| option.key).collect();
+        assert_eq!(keys, ["logs", "count", "colour", "size"]);
+        assert_eq!(schema[0].words(4), ["4", "12"]);
+        assert_eq!(schema[2].words(4), ["red", "blue"]);
+        assert_eq!(schema[0].unit_and_scope(), "blocks, device");
+        assert_eq!(
+            o.set("lugs", &Value::Int(1)).unwrap_err().message,
+            "no option lugs: this scheme has logs, count, colour, size"
+        );
     }
 
     #[test]

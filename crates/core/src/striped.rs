@@ -9,6 +9,7 @@ use crate::described::{ChipTimes, Described, RecoveryCost};
 use crate::flash::{Flash, Preload, Slot};
 use crate::ftl::{Ftl, MountError, RecoveryMode, Run, Start, Tick};
 use crate::geometry::{Geometry, Space};
+use crate::refusal::Refusal;
 use crate::report::{Observation, SchemeCounters, Table, combine_all};
 
 /// One instance of `S` on every die.
@@ -77,6 +78,11 @@ impl<S: Ftl<Page = DieLpn>> Described for Striped<S> {
     const SOURCE: &'static str = S::SOURCE;
     const TEXT: &'static str = S::TEXT;
     type Options = S::Options;
+
+    fn check(space: &Space, options: &Self::Options) -> Result<(), Refusal> {
+        // All dies are alike.
+        S::check(&Space::one_die(&space.geometry, 0), options)
+    }
 
     fn tables(geometry: &Geometry, options: &Self::Options) -> Vec<Table> {
         S::tables(geometry, options)

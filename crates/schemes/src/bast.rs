@@ -45,13 +45,13 @@ options! {
     /// Options of `bast`.
     pub struct BastOptions {
         /// Log blocks of the whole device, divided by the dies; at least 1 a die.
-        log_blocks: Option<u32> ["blocks, device"] = None, shown "required";
+        log_blocks: Option<u32> ["blocks"] = None, shown "required", samples [1, 2, 2, 3, 3, 4], scope Device, setting LogBlocks;
         /// Which log block is merged when a new one is needed.
         victim: Victim [""] = Victim::Lru;
         /// Blocks of each die that keep the block map in flash; 0 turns it off, else at least 2.
-        map_blocks: u32 ["blocks, die"] = 0;
+        map_blocks: u32 ["blocks, die"] = 0, samples [0, 0, 2, 3];
         /// Entries in one map page.
-        map_entries_per_page: u32 ["entries"] = 512;
+        map_entries_per_page: u32 ["entries"] = 512, samples [1, 2, 4];
     }
 }
 

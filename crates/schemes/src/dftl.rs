@@ -74,17 +74,17 @@ options! {
     /// Options of `dftl`.
     pub struct DftlOptions {
         /// Memory for cached map entries, 8 bytes each.
-        cmt_bytes: u64 ["bytes"] = 131_072;
+        cmt_bytes: u64 ["bytes"] = 131_072, samples [8, 100];
         /// Cached map entries; goes before cmt_bytes.
-        cmt_entries: Option<u64> ["entries"] = None, shown "cmt_bytes / 8";
+        cmt_entries: Option<u64> ["entries"] = None, shown "cmt_bytes / 8", samples [1, 2, 3, 6, 100, 7];
         /// Which cached entry leaves.
         cmt_policy: CachePolicy [""] = CachePolicy::Lru;
         /// Entries in one translation page.
-        tp_entries: u32 ["entries"] = 512;
+        tp_entries: u32 ["entries"] = 512, samples [1, 2, 4, 4, 4, 3];
         /// When the map on flash catches up with the cached entries.
         integrity: Integrity [""] = Integrity::Noflush;
         /// Period of integrity = TIMEOUT.
-        flush_ns: u64 ["ns"] = 30_000_000_000;
+        flush_ns: u64 ["ns"] = 30_000_000_000, samples [7_000_000_000, 20_000_000_000, 100_000_000_000, 1, 2_500_000_000];
         /// What one read of a translation page serves.
         fetch: Fetch [""] = Fetch::Entry;
         /// Whether a write-back takes along all newer entries of its translation page.
@@ -92,13 +92,13 @@ options! {
         /// Whether entries of moved pages that are cached change only there.
         lazy_copy: LazyCopy [""] = LazyCopy::Auto, shown "auto: on for NOFLUSH and TIMEOUT, off for PAGE and REQ";
         /// A die collects garbage until it has this many erased blocks.
-        gc_low: Option<u32> ["blocks, die"] = None, shown "full map blocks of a die + 5";
+        gc_low: Option<u32> ["blocks, die"] = None, shown "full map blocks of a die + 5", samples [2, 3, 5, 6, 8];
         /// Which block a collection takes.
         gc_policy: GcPolicy [""] = GcPolicy::Greedy;
         /// Draws of d-choices.
-        gc_d: u64 ["draws"] = 10;
+        gc_d: u64 ["draws"] = 10, samples [1, 5];
         /// Seed of d-choices; die i draws from gc_seed + i.
-        gc_seed: u64 [""] = 1;
+        gc_seed: u64 [""] = 1, samples [7];
         /// Whether pages moved by collections get an append point of their own.
         streams: Streams [""] = Streams::Shared;
         /// On which die a page is written.

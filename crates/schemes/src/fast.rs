@@ -47,7 +47,7 @@ options! {
     /// Options of `fast`.
     pub struct FastOptions {
         /// Log blocks of the whole device; at least 2 a die (1 without a sequential log block).
-        log_blocks: Option<u32> ["blocks, device"] = None, shown "required";
+        log_blocks: Option<u32> ["blocks"] = None, shown "required", samples [1, 2, 2, 3, 3, 4], scope Device, setting LogBlocks;
         /// Whether one log block a die takes sequential writes.
         sw_log: bool [""] = true;
         /// What a write that breaks the sequential run does.
@@ -55,9 +55,9 @@ options! {
         /// Whether logical blocks with only obsolete pages in a victim are merged too (FAST of 2007).
         merge_obsolete: bool [""] = false;
         /// Blocks of each die that keep the block map in flash; 0 turns it off, else at least 2.
-        map_blocks: u32 ["blocks, die"] = 0;
+        map_blocks: u32 ["blocks, die"] = 0, samples [0, 0, 2, 3];
         /// Entries in one map page.
-        map_entries_per_page: u32 ["entries"] = 512;
+        map_entries_per_page: u32 ["entries"] = 512, samples [1, 2, 4];
     }
 }
 

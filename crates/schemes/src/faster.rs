@@ -46,17 +46,17 @@ options! {
     /// Options of `faster`.
     pub struct FasterOptions {
         /// Log blocks of the whole device, the isolation area included; at least 2 a die (1 without isolation).
-        log_blocks: Option<u32> ["blocks, device"] = None, shown "required";
+        log_blocks: Option<u32> ["blocks"] = None, shown "required", samples [1, 2, 2, 3, 3, 4], scope Device, setting LogBlocks;
         /// Whether valid pages of a victim are carried once before they are merged.
         second_chance: bool [""] = true;
         /// Whether pages that had their second chance wait in an isolation block; needs `second_chance`.
         isolation: bool [""] = true;
         /// Cold pages merged after every page the host writes, at least 1.
-        merge_per_write: u32 ["pages"] = 1;
+        merge_per_write: u32 ["pages"] = 1, samples [1, 2, 3];
         /// Blocks of each die that keep the block map in flash; 0 turns it off, else at least 2.
-        map_blocks: u32 ["blocks, die"] = 0;
+        map_blocks: u32 ["blocks, die"] = 0, samples [0, 0, 2, 3];
         /// Entries in one map page.
-        map_entries_per_page: u32 ["entries"] = 512;
+        map_entries_per_page: u32 ["entries"] = 512, samples [1, 2, 4];
     }
 }
 

@@ -63,7 +63,7 @@ options! {
     /// Options of `fmax`.
     pub struct FmaxOptions {
         /// Replacement blocks of the whole device, divided by the dies; at least 1 a die.
-        log_blocks: Option<u32> ["blocks, device"] = None, shown "required";
+        log_blocks: Option<u32> ["blocks"] = None, shown "required", samples [1, 2, 2, 3, 3, 4], scope Device, setting LogBlocks;
         /// Which replacement block is folded when none is left.
         victim: Victim [""] = Victim::Fifo;
         /// How a page is found in a replacement block: by a map in memory, or by reading OOBs.
@@ -71,9 +71,9 @@ options! {
         /// Whether an aligned replacement block may become the data block instead of being folded.
         switch_merge: bool [""] = false;
         /// Blocks of each die that keep the block map in flash; 0 turns it off, else at least 2.
-        map_blocks: u32 ["blocks, die"] = 0;
+        map_blocks: u32 ["blocks, die"] = 0, samples [0, 0, 2, 3];
         /// Entries in one map page.
-        map_entries_per_page: u32 ["entries"] = 512;
+        map_entries_per_page: u32 ["entries"] = 512, samples [1, 2, 4];
     }
 }
 

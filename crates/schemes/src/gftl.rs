@@ -69,9 +69,9 @@ options! {
     /// Options of `gftl`.
     pub struct GftlOptions {
         /// Blocks of the write buffer of the whole device, divided by the dies; at least 1 a die.
-        log_blocks: u32 ["blocks, device"] = 512;
+        log_blocks: u32 ["blocks"] = 512, samples [1, 2, 2, 3, 3, 4], scope Device, setting LogBlocks;
         /// Most copies in one step, at least 1: the copies that take no longer than an erase.
-        chunk_pages: Option<u32> ["pages"] = None, shown "max(1, tBERS / (tR + tPROG)) of the part; 6 without a part";
+        chunk_pages: Option<u32> ["pages"] = None, shown "max(1, tBERS / (tR + tPROG)) of the chip; 6 without one", samples [1, 2, 3, 4, 64];
         /// When a logical block is queued for cleaning.
         queue_when: QueueWhen [""] = QueueWhen::Full;
         /// Where the page table of a primary is.

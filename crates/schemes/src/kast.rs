@@ -45,15 +45,15 @@ options! {
     /// Options of `kast`.
     pub struct KastOptions {
         /// Log blocks of the whole device, sequential and random ones together; at least 2 a die.
-        log_blocks: Option<u32> ["blocks, device"] = None, shown "required";
+        log_blocks: Option<u32> ["blocks"] = None, shown "required", samples [1, 2, 2, 3, 3, 4], scope Device, setting LogBlocks;
         /// Most data blocks with valid pages in one random log block, at least 1.
-        k: u32 ["data blocks"] = 4;
+        k: u32 ["data blocks"] = 4, samples [1, 2, 3, 64];
         /// Most sequential log blocks of a die at a time; at least one log block is left for random writes.
-        sw_log_blocks: Option<u32> ["blocks, die"] = None, shown "a quarter of the die's log blocks, at least 1";
+        sw_log_blocks: Option<u32> ["blocks, die"] = None, shown "a quarter of the die's log blocks, at least 1", samples [1, 2, 3];
         /// Blocks of each die that keep the block map in flash; 0 turns it off, else at least 2.
-        map_blocks: u32 ["blocks, die"] = 0;
+        map_blocks: u32 ["blocks, die"] = 0, samples [0, 0, 2, 3];
         /// Entries in one map page.
-        map_entries_per_page: u32 ["entries"] = 512;
+        map_entries_per_page: u32 ["entries"] = 512, samples [1, 2, 4];
     }
 }
 

@@ -50,27 +50,27 @@ options! {
     /// Options of `last`.
     pub struct LastOptions {
         /// Log blocks of the whole device, sequential and random; at least 3 a die.
-        log_blocks: Option<u32> ["blocks, device"] = None, shown "required";
+        log_blocks: Option<u32> ["blocks"] = None, shown "required", samples [1, 2, 2, 3, 3, 4], scope Device, setting LogBlocks;
         /// Those of them that take sequential writes; at least 1 a die, and 2 must remain.
-        sequential_log_blocks: Option<u32> ["blocks, device"] = None, shown "a sixteenth of log_blocks, at least 1 a die";
+        sequential_log_blocks: Option<u32> ["blocks"] = None, shown "a sixteenth of log_blocks, at least 1 a die", samples [1, 1, 2], scope Device;
         /// A request longer than this is sequential.
-        sequential_threshold: u32 ["pages"] = 2;
+        sequential_threshold: u32 ["pages"] = 2, samples [1, 2, 3, 0, 4, 5];
         /// k at the start: a cold page is hot if written again within this many page writes to the random log buffer.
-        hot_interval: Option<u64> ["page writes"] = None, shown "half the random log buffer";
+        hot_interval: Option<u64> ["page writes"] = None, shown "half the random log buffer", samples [1, 3, 100, 0, 30];
         /// One step of k.
-        hot_interval_step: Option<u64> ["page writes"] = None, shown "pages of a block";
+        hot_interval_step: Option<u64> ["page writes"] = None, shown "pages of a block", samples [1, 3, 100, 0];
         /// H at the start: size of the hot partition, from 1 to all but one of the random log blocks.
-        hot_blocks: Option<u32> ["blocks, die"] = None, shown "half the random log blocks";
+        hot_blocks: Option<u32> ["blocks, die"] = None, shown "half the random log blocks", samples [1, 2];
         /// Reclaimed random log blocks between two adjustments of k and H.
-        adjust_period: Option<u32> ["reclaims"] = None, shown "the random log blocks of a die";
+        adjust_period: Option<u32> ["reclaims"] = None, shown "the random log blocks of a die", samples [1, 2, 3];
         /// Utilisation of the hot partition below which k shrinks.
-        low_utilization: u32 ["1/1000"] = 500;
+        low_utilization: u32 ["1/1000"] = 500, samples [0, 900];
         /// A hot block without a write or an invalidation for longer than this is reclaimed.
-        age_threshold: Option<u64> ["page writes"] = None, shown "pages of the random log buffer";
+        age_threshold: Option<u64> ["page writes"] = None, shown "pages of the random log buffer", samples [2, 10, 0, 12];
         /// Blocks of each die that keep the block map in flash; 0 turns it off, else at least 2.
-        map_blocks: u32 ["blocks, die"] = 0;
+        map_blocks: u32 ["blocks, die"] = 0, samples [0, 0, 2, 3];
         /// Entries in one map page.
-        map_entries_per_page: u32 ["entries"] = 512;
+        map_entries_per_page: u32 ["entries"] = 512, samples [1, 2, 4];
     }
 }
 

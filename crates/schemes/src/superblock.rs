@@ -49,13 +49,13 @@ options! {
     /// Options of `superblock`.
     pub struct SuperblockOptions {
         /// U-blocks of the whole device, divided by the dies; at least 1 a die.
-        log_blocks: Option<u32> ["blocks, device"] = None, shown "required";
+        log_blocks: Option<u32> ["blocks"] = None, shown "required", samples [1, 2, 2, 3, 3, 4], scope Device, setting LogBlocks;
         /// Logical blocks of a superblock (N).
-        superblock_blocks: u32 ["blocks"] = 4;
+        superblock_blocks: u32 ["blocks"] = 4, samples [1, 2, 3];
         /// Most U-blocks of a superblock (M).
-        extra_blocks: u32 ["blocks"] = 2;
+        extra_blocks: u32 ["blocks"] = 2, samples [1, 2, 3];
         /// OOB reads of one translation.
-        oob_reads_per_access: u32 ["OOB reads"] = 2;
+        oob_reads_per_access: u32 ["OOB reads"] = 2, samples [0, 1, 3];
     }
 }
 

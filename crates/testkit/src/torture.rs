@@ -20,7 +20,7 @@ use floatgate_core::address::{LogicalPage, Lpn, Pbn};
 use floatgate_core::flash::start_content;
 use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, Tick};
 use floatgate_core::geometry::{ProgramOrder, Space};
-use floatgate_core::options::Options;
+use floatgate_core::options::{Options, Scope};
 use floatgate_core::refusal::{Refusal, RefusalKind};
 use floatgate_core::rng::SplitMix64;
 
@@ -660,21 +660,13 @@ pub fn random_case<S: Ftl>(rng: &mut SplitMix64, requests: u32) -> Case {
             ..Case::small(dies, 1, pages, logical)
         };
         for option in S::Options::schema() {
-            let words: Vec<&str> = match option.values.as_str() {
-                "number" => numbers(option.key),
-                "true or false" => vec!["true", "false"],
-                words => words.split(", ").collect(),
-            };
-            let is_device_wide = option.unit.contains("device");
+            let words = option.words(dies);
+            let is_device_wide = option.scope == Scope::Device;
             if words.is_empty() || !is_device_wide && rng.below(3) == 0 {
                 continue;
             }
-            let word = words[rng.below(words.len() as u64) as usize];
-            let number = word.parse::<u32>();
-            case = match number {
-                Ok(number) if is_device_wide => case.with(option.key, number * dies),
-                _ => case.with(option.key, word),
-            };
+            let word = &words[rng.below(words.len() as u64) as usize];
+            case = case.with(option.key, word);
         }
         // As few blocks as the scheme accepts: the tightest devices break first.
         let fits = |blocks: &u32| {
@@ -701,39 +693,6 @@ fn is_accepted<S: Ftl>(case: &Case) -> bool {
             S::format(&Space::whole(&geometry), &options, case.start, &mut flash).is_ok()
         })
     })
-}
-
-/// Numbers that make sense on devices of a few blocks; an option that is not here keeps its default.
-fn numbers(key: &str) -> Vec<&'static str> {
-    match key {
-        "log_blocks" => vec!["1", "2", "2", "3", "3", "4"],
-        "map_blocks" => vec!["0", "0", "2", "3"],
-        "map_entries_per_page" => vec!["1", "2", "4"],
-        "gc_low" => vec!["2", "3"],
-        "gc_d" => vec!["1", "5"],
-        "gc_seed" => vec!["7"],
-        "merge_per_write" => vec!["1", "2"],
-        "k" => vec!["1", "2", "3"],
-        "sw_log_blocks" => vec!["1", "2"],
-        "chunk_pages" => vec!["1", "2", "4"],
-        "sequential_log_blocks" => vec!["1", "1", "2"],
-        "sequential_threshold" => vec!["1", "2", "3"],
-        "hot_interval" | "hot_interval_step" => vec!["1", "3", "100"],
-        "hot_blocks" | "adjust_period" => vec!["1", "2"],
-        "age_threshold" => vec!["2", "10"],
-        "partitions" => vec!["1", "2"],
-        "hot_updates" => vec!["1", "2", "3"],
-        "hot_maximum_percent" => vec!["0", "50"],
-        "merge_cost_entries" => vec!["0", "1", "2"],
-        "idle_timeout_ns" => vec!["0"],
-        "cmt_entries" => vec!["1", "2", "3", "6", "100"],
-        "tp_entries" => vec!["1", "2", "4", "4", "4"],
-        "flush_ns" => vec!["7000000000", "20000000000", "100000000000"],
-        "qmt_entries" => vec!["1", "2", "5"],
-        "superblock_blocks" | "extra_blocks" => vec!["1", "2", "3"],
-        "u" | "l" | "entries_per_oob" => vec!["1", "2", "3"],
-        _ => vec![],
-    }
 }
 
 /// Tortures random cases of a scheme until it has tried that many cut points, or `is_over` says so.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cpu_time::ThreadTime;
 use floatgate_catalog::Scheme;
-use floatgate_core::options::Value as OptionValue;
+use floatgate_core::options::{Setting, Value as OptionValue};
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::{Lpn, Start};
 use floatgate_sim::config::{Device, Host, RunConfig};
@@ -107,10 +107,9 @@ impl Bench {
         let per_die = self.blocks / self.dies;
         let device = Device::one_die_a_channel(part, self.dies, per_die, self.logical_pages());
         let log_blocks = self.blocks * LOG_PERCENT / 100 / self.dies * self.dies;
-        let has = |key: &str| scheme.info.options.iter().any(|option| option.key == key);
-        let options = has("log_blocks").then(|| {
+        let options = scheme.info.filled_from(Setting::LogBlocks).map(|option| {
             let blocks = OptionValue::Int(log_blocks.max(self.dies).into());
-            ("log_blocks".to_string(), blocks)
+            (option.key.to_string(), blocks)
         });
         Ok(RunConfig {
             device: Device {

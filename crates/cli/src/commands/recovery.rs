@@ -3,7 +3,7 @@
 use floatgate_catalog::Scheme;
 use floatgate_core::Start;
 use floatgate_core::described::RecoveryCost;
-use floatgate_core::options::Value as Word;
+use floatgate_core::options::{Setting, Value as Word};
 use floatgate_sim::config::{Device, Host, RunConfig};
 use floatgate_sim::part::{PARTS, part};
 use floatgate_sim::recovery::time_ns;
@@ -132,7 +132,7 @@ fn rows_of<'a>(
         })
         .collect();
     let mut options = variant;
-    if scheme.info.options.iter().any(|o| o.key == "log_blocks") {
+    if let Some(option) = scheme.info.filled_from(Setting::LogBlocks) {
         let dies = u64::from(device.dies);
         let share = data_blocks(device) / DATA_BLOCKS_A_LOG_BLOCK / dies;
         let by_size = share.max(LOG_BLOCKS_A_DIE_MIN) * dies;
@@ -141,7 +141,7 @@ fn rows_of<'a>(
             let text = format!("--log-blocks {log_blocks} cannot be divided by {dies} dies");
             return Err(Problem::new(text));
         }
-        options.push(("log_blocks".into(), Word::Int(log_blocks as i64)));
+        options.push((option.key.into(), Word::Int(log_blocks as i64)));
     }
     let config = RunConfig {
         device: device.clone(),

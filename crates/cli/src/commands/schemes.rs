@@ -62,9 +62,9 @@ fn show(as_json: bool, scheme: &Scheme) -> Outcome<()> {
     for option in &info.options {
         table.row([
             option.key,
-            option.unit,
+            &option.unit_and_scope(),
             &option.default,
-            &option.values,
+            &option.takes.to_string(),
             option.doc,
         ]);
     }
@@ -81,7 +81,7 @@ fn json_of(scheme: &Scheme) -> Value {
     let options: Vec<Value> = info
         .options
         .iter()
-        .map(|o| json!({"key": o.key, "unit": o.unit, "default": o.default, "values": o.values, "meaning": o.doc}))
+        .map(|o| json!({"key": o.key, "unit": o.unit_and_scope(), "default": o.default, "values": o.takes.to_string(), "meaning": o.doc}))
         .collect();
     json!({"key": info.key, "title": info.title, "summary": info.summary, "source": info.source, "options": options})
 }

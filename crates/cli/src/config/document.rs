@@ -50,12 +50,12 @@ fn scheme_sections(out: &mut String, schemes: &[Scheme]) {
             let unit = if option.unit.is_empty() {
                 String::new()
             } else {
-                format!(" ({})", option.unit)
+                format!(" ({})", option.unit_and_scope())
             };
             let about = format!(
                 "{}{unit} ({})",
                 option.doc.trim_end_matches('.'),
-                option.values
+                option.takes
             );
             out.push_str(&entry(option.key, &option_default(&option.default), &about));
         }
@@ -123,7 +123,7 @@ fn table(about: &str, properties: Map<String, Value>) -> Value {
 fn options_into(properties: &mut Map<String, Value>, scheme: &Scheme) {
     for option in &scheme.info.options {
         let about = json!({
-            "description": format!("{} ({}; default {})", option.doc, option.values, option.default),
+            "description": format!("{} ({}; default {})", option.doc, option.takes, option.default),
             "type": ["integer", "boolean", "string"],
         });
         properties.insert(option.key.into(), about);

@@ -1,7 +1,7 @@
 //! From settings to what the simulator takes.
 
 use floatgate_catalog::Scheme;
-use floatgate_core::options::Value;
+use floatgate_core::options::{Setting, Value};
 use floatgate_core::wear::{WEAR_GAP, WearLeveling};
 use floatgate_core::{ProgramOrder, Refusal, Start};
 use floatgate_sim::clock::Mode;
@@ -121,24 +121,21 @@ impl Plan {
         self.device.logical_pages.div_ceil(unit)
     }
 
-    /// Log blocks of one die for schemes whose `log_blocks` is not given.
+    /// Log blocks of one die for schemes that have them and whose number is not given.
     pub fn log_blocks_per_die(&self) -> u64 {
         let share = (self.data_blocks_per_die() as f64 * self.log_percent / 100.0).round() as u64;
         share.max(LOG_BLOCKS_A_DIE_MIN.into())
     }
 
-    /// The run of one scheme: its options as given, and `log_blocks` from the device if it has that
-    /// option and none was given.
+    /// The run of one scheme: its options as given, and the log blocks from the device if it has
+    /// that option and none was given.
     pub fn run_of(&self, scheme: &Scheme, settings: &Settings) -> RunConfig {
         let mut options = settings.options_of(scheme);
-        let has = scheme
-            .info
-            .options
-            .iter()
-            .any(|option| option.key == "log_blocks");
-        if has && !options.iter().any(|(key, _)| key == "log_blocks") {
+        if let Some(log_blocks) = scheme.info.filled_from(Setting::LogBlocks)
+            && !options.iter().any(|(key, _)| key == log_blocks.key)
+        {
             let blocks = self.log_blocks_per_die() * u64::from(self.device.dies);
-            options.push(("log_blocks".into(), Value::Int(blocks as i64)));
+            options.push((log_blocks.key.into(), Value::Int(blocks as i64)));
         }
         RunConfig {
             device: self.device.clone(),

@@ -22,19 +22,19 @@ options! {
     /// Options of `blog`.
     pub struct BlogOptions {
         /// Log blocks of the whole device, divided by the dies; at least 1 a die.
-        log_blocks: u32 ["blocks, device"] = 512;
+        log_blocks: u32 ["blocks"] = 512, samples [1, 2, 2, 3, 3, 4], scope Device, setting LogBlocks;
         /// Most log blocks that a logical block may hold.
-        u: u32 ["log blocks"] = 2;
+        u: u32 ["log blocks"] = 2, samples [1, 2, 3];
         /// Most logical blocks that a log block may serve.
-        l: u32 ["logical blocks"] = 4;
+        l: u32 ["logical blocks"] = 4, samples [1, 2, 3];
         /// BLogFTL (mlc) or plain BLog (slc).
         layout: Layout [""] = Layout::Mlc;
         /// Bytes of a page's OOB.
-        oob_bytes: u32 ["bytes"] = 64;
+        oob_bytes: u32 ["bytes"] = 64, samples [4, 64];
         /// Bytes of it that sub-tables may not use.
-        oob_ecc_bytes: u32 ["bytes"] = 2;
+        oob_ecc_bytes: u32 ["bytes"] = 2, samples [0, 62];
         /// Pages in one sub-table; overrides what the OOB has room for.
-        entries_per_oob: Option<u32> ["pages"] = None, shown "as many as the OOB holds";
+        entries_per_oob: Option<u32> ["pages"] = None, shown "as many as the OOB holds", samples [1, 2, 3];
     }
 }
 

@@ -26,27 +26,27 @@ options! {
     /// Options of `last++`.
     pub struct LastPlusPlusOptions {
         /// Log blocks of the whole device, a multiple of the dies; at least 3 a die.
-        log_blocks: Option<u32> ["blocks, device"] = None, shown "required";
+        log_blocks: Option<u32> ["blocks"] = None, shown "required", samples [1, 2, 2, 3, 3, 4], scope Device, setting LogBlocks;
         /// Those of them that take sequential writes, a multiple of the dies; at least 1 a die, and 2 a die must be left.
-        sequential_log_blocks: Option<u32> ["blocks, device"] = None, shown "a quarter, at least 1 a die";
+        sequential_log_blocks: Option<u32> ["blocks"] = None, shown "a quarter, at least 1 a die", samples [1, 1, 2], scope Device;
         /// Longer requests are sequential.
-        sequential_threshold: u32 ["pages"] = 16;
+        sequential_threshold: u32 ["pages"] = 16, samples [1, 2, 3, 0, 4, 5];
         /// Whether a request of exactly the threshold's length is sequential too.
         sequential_inclusive: bool [""] = false;
         /// Partitions of the random log blocks: 2, or 1 to treat every page as cold.
-        partitions: u32 [""] = 2;
+        partitions: u32 [""] = 2, samples [1, 2];
         /// Value of the update counter (1 to 3) from which a page is hot.
-        hot_updates: u32 ["updates"] = 3;
+        hot_updates: u32 ["updates"] = 3, samples [1, 2, 3];
         /// Largest size of the hot partition; 0: by the share of hot pages among the valid ones.
-        hot_maximum_percent: u32 ["% of a die's random log blocks"] = 0;
+        hot_maximum_percent: u32 ["% of a die's random log blocks"] = 0, samples [0, 50, 100];
         /// Logical blocks in one list of the merge-cost table; 0: as many as a block has pages.
-        merge_cost_entries: u32 ["entries"] = 32;
+        merge_cost_entries: u32 ["entries"] = 32, samples [0, 1, 2];
         /// Whether the last page of a random log block lists the others.
         summary_pages: bool [""] = true;
         /// What the scheme does with idle time.
         background: Background [""] = Background::Off;
         /// Idle time before a background merge starts.
-        idle_timeout_ns: u64 ["ns"] = 100_000_000;
+        idle_timeout_ns: u64 ["ns"] = 100_000_000, samples [0, 1_000_000];
         /// Page read, as background merges estimate it.
         t_read_ns: u64 ["ns"] = 50_000;
         /// Page program, as background merges estimate it.
@@ -54,9 +54,9 @@ options! {
         /// Block erase, as background merges estimate it.
         t_erase_ns: u64 ["ns"] = 3_500_000;
         /// Blocks of each die that keep the block map in flash; 0 turns it off, else at least 2.
-        map_blocks: u32 ["blocks, die"] = 0;
+        map_blocks: u32 ["blocks, die"] = 0, samples [0, 0, 2, 3];
         /// Entries in one map page.
-        map_entries_per_page: u32 ["entries"] = 512;
+        map_entries_per_page: u32 ["entries"] = 512, samples [1, 2, 4];
     }
 }
 

@@ -43,13 +43,13 @@ options! {
     /// Options of page mapping.
     pub struct PageOptions {
         /// A die collects garbage until it has this many erased blocks.
-        gc_low: u32 ["blocks, die"] = 2;
+        gc_low: u32 ["blocks, die"] = 2, samples [2, 3, 5, 6, 8];
         /// Which block a collection takes.
         gc_policy: GcPolicy [""] = GcPolicy::Greedy;
         /// Draws of d-choices.
-        gc_d: u64 ["draws"] = 10;
+        gc_d: u64 ["draws"] = 10, samples [1, 5];
         /// Seed of d-choices; die i draws from gc_seed + i.
-        gc_seed: u64 [""] = 1;
+        gc_seed: u64 [""] = 1, samples [7];
         /// Whether pages moved by collections get an append point of their own.
         streams: Streams [""] = Streams::Split;
         /// On which die a page is written.
