@@ -224,14 +224,14 @@ pub trait Ftl: Described + Send + 'static {
     ) -> Result<(), F::Error>;
 
     /// Writes the pages of a run.
-    #[inline]
+    #[inline(always)]
     fn write<F: Flash>(&mut self, flash: &mut F, run: &Run<Self::Page>) -> Result<(), F::Error> {
         run.iter()
             .try_for_each(|(page, slot)| self.write_page(flash, page, slot))
     }
 
     /// Reads the pages of a run.
-    #[inline]
+    #[inline(always)]
     fn read<F: Flash>(&mut self, flash: &mut F, run: &Run<Self::Page>) -> Result<(), F::Error> {
         run.iter()
             .try_for_each(|(page, slot)| self.read_page(flash, page, slot))
