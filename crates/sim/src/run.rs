@@ -6,7 +6,6 @@ use floatgate_core::ftl::{Maker, RecoveryCost, SchemeInfo, each};
 use floatgate_core::parts::wear::WearLeveling;
 use floatgate_core::{Ftl, Refusal};
 use floatgate_trace::{Request, TraceError};
-use serde_json::Value;
 
 use crate::ageing::{self, Aged};
 use crate::clock::{Clock, Closed, Events};
@@ -14,8 +13,8 @@ use crate::config::{Recipe, RunConfig};
 use crate::conform::{VectorRequest, conform_scheme};
 use crate::driven::{Device, Driven};
 use crate::host::BeyondEnd;
+use crate::record::{Counters, Record};
 use crate::requests::RequestRow;
-use crate::results::record;
 use crate::session::{Session, options_of};
 use crate::wear::Levelling;
 
@@ -140,10 +139,10 @@ struct Job<'a> {
 pub struct Scheme {
     /// Names, source, options.
     pub info: SchemeInfo,
-    run: fn(Job<'_>) -> Result<Value, RunError>,
+    run: fn(Job<'_>) -> Result<Record, RunError>,
     memory_bytes: fn(&RunConfig) -> Result<u64, Refusal>,
     recovery_costs: fn(&RunConfig) -> Result<Vec<RecoveryCost>, Refusal>,
-    conform: fn(&RunConfig, &[VectorRequest]) -> Result<Value, String>,
+    conform: fn(&RunConfig, &[VectorRequest]) -> Result<Counters, String>,
     drive: fn(&RunConfig) -> Result<Box<dyn Driven>, Refusal>,
 }
 
@@ -169,7 +168,7 @@ impl Scheme {
         config: &RunConfig,
         source: &mut dyn Source,
         progress: &mut dyn FnMut(Progress),
-    ) -> Result<Value, RunError> {
+    ) -> Result<Record, RunError> {
         (self.run)(Job {
             config,
             source,
@@ -188,7 +187,7 @@ impl Scheme {
         source: &mut dyn Source,
         progress: &mut dyn FnMut(Progress),
         rows: &mut TakeRows<'_>,
-    ) -> Result<Value, RunError> {
+    ) -> Result<Record, RunError> {
         // A plain closure of this call's lifetime: what `rows` borrows may live longer.
         let mut rows = |some: &[RequestRow]| rows(some);
         (self.run)(Job {
@@ -220,7 +219,11 @@ impl Scheme {
     ///
     /// # Errors
     /// What is wrong with the vector, or a broken law.
-    pub fn conform(&self, config: &RunConfig, requests: &[VectorRequest]) -> Result<Value, String> {
+    pub fn conform(
+        &self,
+        config: &RunConfig,
+        requests: &[VectorRequest],
+    ) -> Result<Counters, String> {
         (self.conform)(config, requests)
     }
 
@@ -280,7 +283,7 @@ fn drive_scheme<S: Ftl>(config: &RunConfig) -> Result<Box<dyn Driven>, Refusal> 
     })
 }
 
-fn run_scheme<S: Ftl>(job: Job<'_>) -> Result<Value, RunError> {
+fn run_scheme<S: Ftl>(job: Job<'_>) -> Result<Record, RunError> {
     if closed_form(job.config)? {
         run_on::<S, Closed>(job)
     } else {
@@ -288,7 +291,7 @@ fn run_scheme<S: Ftl>(job: Job<'_>) -> Result<Value, RunError> {
     }
 }
 
-fn run_on<S: Ftl, C: Clock>(mut job: Job<'_>) -> Result<Value, RunError> {
+fn run_on<S: Ftl, C: Clock>(mut job: Job<'_>) -> Result<Record, RunError> {
     let mut session = Session::<S, C>::new(job.config)?;
     let mut aged = Vec::new();
     for &recipe in &job.config.ageing {
@@ -316,7 +319,7 @@ fn run_on<S: Ftl, C: Clock>(mut job: Job<'_>) -> Result<Value, RunError> {
     session.settle();
     hand_over(&mut session, &mut job, 1)?;
     session.check_laws().map_err(RunError::Law)?;
-    Ok(record(&session, &aged))
+    Ok(Record::of(&session, aged))
 }
 
 /// Requests read before they are played, so that their table entries are at hand by then: about as many as
@@ -479,7 +482,7 @@ mod tests {
     use floatgate_trace::{OpenOptions, open_reader};
 
     /// Plays a trace of page requests on a device of 64 logical pages of 4096 bytes, 8 a block.
-    fn play_text(text: &'static str) -> Result<Value, RunError> {
+    fn play_text(text: &'static str) -> Result<Record, RunError> {
         let mut part = part("mt29f16g08").expect("a preset").clone();
         part.pages_per_block = 8;
         let config = RunConfig {

@@ -1,5 +1,6 @@
 //! `floatgate run`: one scheme on one trace, read as it is played.
 
+use floatgate_sim::record;
 use floatgate_sim::requests::RequestsFile;
 use floatgate_sim::run::{Progress, Scheme};
 use floatgate_sim::streamed::Streamed;
@@ -79,11 +80,12 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
     }
     let notes = notes::of(&[&record], &study.plan, scan.span_s(&study.plan));
     let text = text::of(&record);
-    let document = document(&about, &study.plan, vec![record], &notes);
+    let results = vec![record::Outcome::Record(Box::new(record))];
+    let document = document(&about, &study.plan, results, notes);
     if args.setup.json {
         output::print_json(&document)?;
     } else {
-        output::print(&format!("\n{text}{}\n", notes_text(&notes)))?;
+        output::print(&format!("\n{text}{}\n", notes_text(&document.notes)))?;
     }
     match &args.setup.report {
         Some(path) => write_report(path, &document),

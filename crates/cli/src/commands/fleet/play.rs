@@ -5,10 +5,9 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use floatgate_sim::run::{Progress, Scheme, Source};
 use floatgate_trace::split::VolumeReader;
 use floatgate_trace::{Request, TraceError};
-use serde_json::Value;
 
 use super::input::{Entry, Input};
-use super::rows::{Row, cells};
+use super::rows::{Measured, Row};
 use crate::commands::parallel;
 use crate::commands::study::{Scan, Study};
 use crate::config::resolve::Plan;
@@ -102,14 +101,14 @@ impl<'a> Fleet<'a> {
             |task| requests_of(task / schemes),
             |task| {
                 let (volume, scheme) = (task / schemes, task % schemes);
-                let cells = match &devices[volume] {
+                let measured = match &devices[volume] {
                     Ok(device) => self.run(&volumes[volume], self.chosen[scheme], device, &bar),
                     Err(failure) => Err(failure.clone()),
                 };
                 Row {
                     volume,
                     scheme,
-                    cells,
+                    measured,
                 }
             },
         );
@@ -164,7 +163,7 @@ impl<'a> Fleet<'a> {
         scheme: &Scheme,
         device: &Sized,
         bar: &Bar,
-    ) -> Result<Vec<u64>, Failure> {
+    ) -> Result<Measured, Failure> {
         let mut source = self.source(entry)?;
         let config = device.plan.run_of(scheme, &self.study.settings);
         let need = scheme.memory_bytes(&config).map_err(Failure::Refused)?;
@@ -175,8 +174,8 @@ impl<'a> Fleet<'a> {
                 bar.add(n);
             }
         };
-        let record: Value = guarded(|| scheme.run(&config, &mut source, &mut progress))?;
-        Ok(cells(&record, &device.plan, device.span_s))
+        let record = guarded(|| scheme.run(&config, &mut source, &mut progress))?;
+        Ok(Measured::of(&record, &device.plan, device.span_s))
     }
 }
 
