@@ -25,6 +25,7 @@ fn help_has_examples() {
         "schemes",
         "parts",
         "config",
+        "schema",
         "completions",
     ] {
         let ran = place.run(&format!("{command} --help")).ok();
@@ -43,6 +44,7 @@ fn help_has_examples() {
         "schemes",
         "parts",
         "config",
+        "schema",
         "completions",
     ] {
         assert!(
