@@ -24,7 +24,11 @@ fn record(scheme: &str) -> Record {
     };
     let request = |i: u64| Request {
         arrival_ns: i * 700_001,
-        op: if i % 3 == 0 { Op::Read } else { Op::Write },
+        op: if i.is_multiple_of(3) {
+            Op::Read
+        } else {
+            Op::Write
+        },
         volume: 0,
         offset: (i * 37 % 64) * 4096,
         bytes: 4096,
