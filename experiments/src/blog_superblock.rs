@@ -6,9 +6,9 @@
 use floatgate_core::Start;
 use floatgate_sim::clock::Mode;
 use floatgate_sim::config::{Arrivals, Host};
-use serde_json::Value;
+use floatgate_sim::record::Record;
 
-use crate::lab::{Job, Lab, at, config, device, over};
+use crate::lab::{Figure, Job, Lab, config, copies, device, erases, extra, over};
 use crate::table::{Cell, Table, number, signed};
 use crate::workload::Workload;
 
@@ -64,7 +64,7 @@ fn workload(blocks: u32, request_pages: u32, random: u32) -> Result<Workload, St
 }
 
 /// Records of SUPERBLOCK and BLogFTL by turns, one pair a workload.
-fn records(lab: &Lab, workloads: &[Workload]) -> Result<Vec<Value>, String> {
+fn records(lab: &Lab, workloads: &[Workload]) -> Result<Vec<Record>, String> {
     let host = Host {
         arrivals: Arrivals::Closed,
         queue_depth: 1,
@@ -101,13 +101,9 @@ pub fn run(lab: &Lab) -> Result<Vec<Table>, String> {
     Ok(vec![share_table(&shares), setting_table(&settings)])
 }
 
-const PATHS: [(&str, usize); 3] = [
-    ("derived.copies", 0),
-    ("derived.erases", 0),
-    ("time.response.write.mean_us", 0),
-];
+const FIGURES: [Figure; 3] = [copies, erases, |record| record.time.response.write.mean_us];
 
-fn share_table(records: &[Value]) -> Table {
+fn share_table(records: &[Record]) -> Table {
     let mut table = Table::new(
         format!("Over the share of random requests of {REQUEST} pages (BLogFTL Table 7)"),
         &[
@@ -126,13 +122,9 @@ fn share_table(records: &[Value]) -> Table {
     let less = |a: Option<f64>, b: Option<f64>| over(b, a).map(|percent| -percent);
     for ((share, superblock, blog), pair) in PAPER.iter().zip(records.chunks(2)) {
         let mut ours: Vec<Cell> = vec![format!("{share} %, ours").into()];
-        for (path, decimals) in PATHS {
-            let (a, b) = (at(&pair[0], path), at(&pair[1], path));
-            ours.extend([
-                number(a, decimals),
-                number(b, decimals),
-                signed(less(a, b), 1),
-            ]);
+        for of in FIGURES {
+            let (a, b) = (of(&pair[0]), of(&pair[1]));
+            ours.extend([number(a, 0), number(b, 0), signed(less(a, b), 1)]);
         }
         table.row(ours);
         let mut theirs: Vec<Cell> = vec!["      paper's".into()];
@@ -153,7 +145,7 @@ fn share_table(records: &[Value]) -> Table {
     table
 }
 
-fn setting_table(records: &[Value]) -> Table {
+fn setting_table(records: &[Record]) -> Table {
     let mut table = Table::new(
         "60 % random, over the region and the length of a request",
         &[
@@ -171,16 +163,12 @@ fn setting_table(records: &[Value]) -> Table {
     );
     for (&(blocks, pages), pair) in SETTINGS.iter().zip(records.chunks(2)) {
         let mut row: Vec<Cell> = vec![u64::from(blocks).into(), u64::from(pages).into()];
-        for path in ["derived.copies", "derived.erases"] {
-            row.extend(pair.iter().map(|record| number(at(record, path), 0)));
+        for of in [copies, erases] {
+            row.extend(pair.iter().map(|record| number(of(record), 0)));
         }
-        let own = [
-            "extra.situation1",
-            "extra.situation2",
-            "extra.situation3",
-            "merges.switch",
-        ];
-        row.extend(own.map(|name| number(at(&pair[1], &format!("counters.{name}")), 0)));
+        let situations = ["situation1", "situation2", "situation3"];
+        row.extend(situations.map(|name| number(extra(&pair[1], name), 0)));
+        row.push(number(pair[1].counters.merges.switch as f64, 0));
         table.row(row);
     }
     table.remark(

@@ -2,9 +2,9 @@
 
 use floatgate_core::Start;
 use floatgate_sim::clock::Mode;
-use serde_json::Value;
+use floatgate_sim::record::Record;
 
-use crate::lab::{Job, Lab, at, config, device, one_at_a_time};
+use crate::lab::{Figure, Job, Lab, config, copies, device, erases, extra, one_at_a_time};
 use crate::table::{Cell, Table, number};
 
 /// `(u, l)` of the paper's Tables 6 and 8, and the paper's values for three of its workloads: response in us
@@ -69,11 +69,11 @@ pub fn run(lab: &Lab) -> Result<Vec<Table>, String> {
         .collect();
     let records = lab.run(&jobs)?;
     let (pairs, logs) = records.split_at(PAIRS.len());
-    let normal = |record: &Value, path: &str| {
+    let normal = |record: &Record, of: Figure| {
         let index = PAIRS
             .iter()
             .position(|&(u, l, ..)| (u, l) == (DEFAULT.0, DEFAULT.1))?;
-        Some(at(record, path)? / at(&pairs[index], path)?)
+        Some(of(record)? / of(&pairs[index])?)
     };
     let mut first = Table::new(
         "Over u and l, 512 log blocks (BLogFTL Tables 4, 6 and 8); the paper's values relative to u = 2, l = 4",
@@ -99,16 +99,16 @@ pub fn run(lab: &Lab) -> Result<Vec<Table>, String> {
     let base_paper = PAIRS[1];
     for ((u, l, response, wasted), record) in PAIRS.iter().zip(pairs) {
         let mut row: Vec<Cell> = vec![format!("{u}/{l}").into()];
-        row.push(number(at(record, "time.response.all.mean_us"), 0));
-        row.push(number(normal(record, "time.response.all.mean_us"), 3));
+        row.push(number(mean_us(record), 0));
+        row.push(number(normal(record, mean_us), 3));
         row.extend(
             response
                 .iter()
                 .zip(&base_paper.2)
                 .map(|(value, base)| number(value / base, 3)),
         );
-        row.push(number(at(record, "stats.wasted_data_pages"), 0));
-        row.push(number(normal(record, "stats.wasted_data_pages"), 3));
+        row.push(number(wasted_data_pages(record), 0));
+        row.push(number(normal(record, wasted_data_pages), 3));
         row.extend(
             wasted
                 .iter()
@@ -125,7 +125,7 @@ pub fn run(lab: &Lab) -> Result<Vec<Table>, String> {
     ));
     let wasted_log: f64 = records
         .iter()
-        .filter_map(|r| at(r, "stats.wasted_log_pages"))
+        .map(|record| record.stats.wasted_log_pages as f64)
         .sum();
     first.remark(format!(
         "log pages wasted in all runs together: {wasted_log}; the paper's: 0"
@@ -148,8 +148,8 @@ pub fn run(lab: &Lab) -> Result<Vec<Table>, String> {
     );
     for ((log_blocks, paper), record) in LOG_BLOCKS.iter().zip(logs) {
         let mut row: Vec<Cell> = vec![u64::from(*log_blocks).into()];
-        row.push(number(at(record, "time.response.all.mean_us"), 0));
-        row.push(number(normal(record, "time.response.all.mean_us"), 3));
+        row.push(number(mean_us(record), 0));
+        row.push(number(normal(record, mean_us), 3));
         row.extend(
             paper
                 .iter()
@@ -162,13 +162,20 @@ pub fn run(lab: &Lab) -> Result<Vec<Table>, String> {
     Ok(vec![first, second])
 }
 
+fn mean_us(record: &Record) -> Option<f64> {
+    record.time.response.all.mean_us
+}
+
+fn wasted_data_pages(record: &Record) -> Option<f64> {
+    Some(record.stats.wasted_data_pages as f64)
+}
+
 /// Copies, erases, situations.
-fn events(record: &Value) -> Vec<Cell> {
-    let paths = ["derived.copies", "derived.erases"].map(str::to_string);
-    let situations = (1..=3).map(|i| format!("counters.extra.situation{i}"));
-    paths
+fn events(record: &Record) -> Vec<Cell> {
+    let situations = ["situation1", "situation2", "situation3"].map(|name| extra(record, name));
+    [copies(record), erases(record)]
         .into_iter()
         .chain(situations)
-        .map(|path| number(at(record, &path), 0))
+        .map(|figure| number(figure, 0))
         .collect()
 }

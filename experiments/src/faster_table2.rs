@@ -3,8 +3,9 @@
 use floatgate_core::{ProgramOrder, Start};
 use floatgate_sim::clock::Mode;
 use floatgate_sim::config::{Arrivals, Host};
+use floatgate_sim::record::Latency;
 
-use crate::lab::{Job, Lab, at, config, device, replayed};
+use crate::lab::{Job, Lab, config, device, replayed};
 use crate::table::{Cell, Table, number};
 use crate::workload::Workload;
 
@@ -52,6 +53,13 @@ struct Variant {
     mean: [f64; 6],
     deviation: [f64; 6],
 }
+
+/// What it is called, ours, the paper's.
+type Figure = (
+    &'static str,
+    fn(&Latency) -> Option<f64>,
+    fn(&Variant) -> &[f64; 6],
+);
 
 /// Runs the experiment.
 pub fn run(lab: &Lab) -> Result<Vec<Table>, String> {
@@ -102,7 +110,15 @@ pub fn run(lab: &Lab) -> Result<Vec<Table>, String> {
     }
     let records = lab.run(&jobs)?;
     let mut tables = Vec::new();
-    for (what, key) in [("Mean", "mean_us"), ("Standard deviation", "deviation_us")] {
+    let figures: [Figure; 2] = [
+        ("Mean", |l| l.mean_us, |variant| &variant.mean),
+        (
+            "Standard deviation",
+            |l| l.deviation_us,
+            |variant| &variant.deviation,
+        ),
+    ];
+    for (what, of, paper_of) in figures {
         let title = format!(
             "{what} of the time of a page write, ms, over the log space in % of the data (FASTer Table II)"
         );
@@ -113,21 +129,14 @@ pub fn run(lab: &Lab) -> Result<Vec<Table>, String> {
             ],
         );
         for (variant, records) in VARIANTS.iter().zip(records.chunks(PERCENT.len())) {
-            let paper = if key == "mean_us" {
-                &variant.mean
-            } else {
-                &variant.deviation
-            };
             let mut ours: Vec<Cell> = vec![variant.name.into(), "ours".into()];
-            let path = format!("time.response.write.{key}");
-            ours.extend(
-                records
-                    .iter()
-                    .map(|record| number(at(record, &path).map(|us| us / 1000.0), 2)),
-            );
+            let ms = records
+                .iter()
+                .map(|record| of(&record.time.response.write).map(|us| us / 1000.0));
+            ours.extend(ms.map(|ms| number(ms, 2)));
             table.row(ours);
             let mut theirs: Vec<Cell> = vec!["".into(), "paper's".into()];
-            theirs.extend(paper.iter().map(|&ms| number(ms, 2)));
+            theirs.extend(paper_of(variant).iter().map(|&ms| number(ms, 2)));
             table.row(theirs);
         }
         tables.push(table);

@@ -4,10 +4,10 @@
 use floatgate_core::Start;
 use floatgate_sim::clock::Mode;
 use floatgate_sim::config::{Beyond, Device, Host};
+use floatgate_sim::record::Record;
 use floatgate_trace::{Op, Request};
-use serde_json::Value;
 
-use crate::lab::{Job, Lab, at, config, device, over, replayed};
+use crate::lab::{Job, Lab, config, device, erases, extra, over, replayed};
 use crate::table::{Cell, Table, number, signed};
 use crate::workload::Workload;
 
@@ -256,7 +256,7 @@ pub fn run(lab: &Lab) -> Result<Vec<Table>, String> {
         }
     }
     let records = lab.run(&jobs)?;
-    let rows: Vec<(&Case, &[Value])> = cases.iter().zip(records.chunks(VARIANTS.len())).collect();
+    let rows: Vec<(&Case, &[Record])> = cases.iter().zip(records.chunks(VARIANTS.len())).collect();
     Ok(vec![workloads(&cases), responses(&rows), energies(&rows)])
 }
 
@@ -288,7 +288,7 @@ fn workloads(cases: &[Case]) -> Table {
     table
 }
 
-fn responses(rows: &[(&Case, &[Value])]) -> Table {
+fn responses(rows: &[(&Case, &[Record])]) -> Table {
     let mut table = Table::new(
         "Mean response above page mapping (HAT Tables 1 and 5), hit ratio (Table 1)",
         &[
@@ -305,9 +305,9 @@ fn responses(rows: &[(&Case, &[Value])]) -> Table {
         ],
     );
     for (case, records) in rows {
-        let base = at(&records[0], "time.response.all.mean_us");
+        let base = records[0].time.response.all.mean_us;
         for (variant, record) in VARIANTS.iter().zip(*records) {
-            let mean = at(record, "time.response.all.mean_us");
+            let mean = record.time.response.all.mean_us;
             let known = case.paper.hat.is_some();
             let paper: Cell = match variant.name {
                 "hat" => signed(case.paper.hat, 2),
@@ -317,7 +317,7 @@ fn responses(rows: &[(&Case, &[Value])]) -> Table {
                 _ => number(None, 0),
             };
             let cached = matches!(variant.name, "hat" | "dftl");
-            let map = |what: &str| at(record, &format!("counters.flash.{what}.map"));
+            let flash = &record.counters.flash;
             table.row(vec![
                 case.workload.name.as_str().into(),
                 variant.name.into(),
@@ -326,9 +326,9 @@ fn responses(rows: &[(&Case, &[Value])]) -> Table {
                 paper,
                 number(hit_ratio(record), 1),
                 number(case.paper.hit.filter(|_| cached), 1),
-                number(at(record, "derived.erases"), 0),
-                number(map("reads"), 0),
-                number(map("programs"), 0),
+                number(erases(record), 0),
+                number(flash.reads.map as f64, 0),
+                number(flash.programs.map as f64, 0),
             ]);
         }
     }
@@ -356,26 +356,16 @@ fn above(percent: Option<f64>) -> Cell {
 }
 
 /// Share of page translations served by the cached entries, %.
-fn hit_ratio(record: &Value) -> Option<f64> {
-    let extra = |key: &str| at(record, &format!("counters.extra.{key}"));
-    let (hits, misses) = match extra("qmt_hits") {
-        Some(hits) => (hits, extra("qmt_misses")?),
-        None => (extra("cmt_hits")?, extra("cmt_misses")?),
+fn hit_ratio(record: &Record) -> Option<f64> {
+    let of = |name: &str| extra(record, name);
+    let (hits, misses) = match of("qmt_hits") {
+        Some(hits) => (hits, of("qmt_misses")?),
+        None => (of("cmt_hits")?, of("cmt_misses")?),
     };
     Some(hits / (hits + misses) * 100.0).filter(|share| share.is_finite())
 }
 
-fn energies(rows: &[(&Case, &[Value])]) -> Table {
-    let parts = [
-        "flash_read",
-        "flash_program",
-        "flash_erase",
-        "pcm_read",
-        "pcm_write",
-        "dram_access",
-        "dram_refresh",
-        "total",
-    ];
+fn energies(rows: &[(&Case, &[Record])]) -> Table {
     let mut columns = vec!["workload", "scheme"];
     columns.extend([
         "read",
@@ -393,15 +383,12 @@ fn energies(rows: &[(&Case, &[Value])]) -> Table {
         &columns,
     );
     for (case, records) in rows {
-        let base = at(&records[0], "energy.total_uj");
+        let base = records[0].energy.total_uj;
         for (variant, record) in VARIANTS.iter().zip(*records) {
             let mut row: Vec<Cell> = vec![case.workload.name.as_str().into(), variant.name.into()];
-            for part in parts {
-                let share = at(record, &format!("energy.{part}_uj"))
-                    .zip(base)
-                    .map(|(part, base)| part / base * 100.0);
-                row.push(number(share, 1));
-            }
+            let components = record.energy.components().map(|(_, uj)| uj);
+            let all = components.into_iter().chain([record.energy.total_uj]);
+            row.extend(all.map(|uj| number(uj / base * 100.0, 1)));
             let paper = case
                 .paper
                 .energy

@@ -2,9 +2,9 @@
 
 use floatgate_core::{ProgramOrder, Start};
 use floatgate_sim::clock::Mode;
-use serde_json::Value;
+use floatgate_sim::record::Record;
 
-use crate::lab::{Job, Lab, at, config, device, one_at_a_time};
+use crate::lab::{Job, Lab, config, device, extra, one_at_a_time};
 use crate::table::{Cell, Table, number};
 
 const PART: &str = "slc_large_block";
@@ -78,31 +78,31 @@ pub fn run(lab: &Lab) -> Result<Vec<Table>, String> {
     Ok(vec![table])
 }
 
-fn row(job: &Job<'_>, record: &Value, k: Option<u32>, pages: u32) -> Vec<Cell> {
+fn row(job: &Job<'_>, record: &Record, k: Option<u32>, pages: u32) -> Vec<Cell> {
     let part = &job.config.device.part;
     let copy_ms = (part.t_r_ns + part.t_prog_ns) as f64 / 1e6;
     let bound_ms = k.map(|k| {
         let erases = f64::from(2 * k + 1) * part.t_bers_ns as f64 / 1e6;
         f64::from(k * pages) * copy_ms + erases + part.t_prog_ns as f64 / 1e6
     });
-    let histogram = record
-        .pointer("/stats/association_histogram")
-        .and_then(Value::as_array);
-    let largest = at(record, "counters.extra.max_association")
-        .or_else(|| histogram.map(|counts| counts.len().saturating_sub(1) as f64));
-    let merges = |kind: &str| at(record, &format!("counters.merges.{kind}")).unwrap_or(0.0);
-    let ms = |path: &str| at(record, path).map(|us| us / 1000.0);
+    let histogram = &record.stats.association_histogram;
+    let largest = extra(record, "max_association")
+        .unwrap_or_else(|| histogram.len().saturating_sub(1) as f64);
+    let longest_copies = record.stats.own.get("longest_merge_copies");
+    let merges = &record.counters.merges;
+    let write = &record.time.response.write;
+    let ms = |us: Option<f64>| us.map(|us| us / 1000.0);
     vec![
         job.label.as_str().into(),
         number(largest, 0),
         number(k.map(f64::from), 0),
-        number(at(record, "stats.longest_merge_copies"), 0),
-        number(ms("time.response.write.max_us"), 1),
+        number(longest_copies.copied().flatten(), 0),
+        number(ms(write.max_us), 1),
         number(bound_ms, 1),
-        number(ms("time.response.write.mean_us"), 3),
-        number(at(record, "derived.gc_overhead_us").map(|us| us / 1e6), 1),
-        number(merges("full"), 0),
-        number(merges("switch") + merges("partial"), 0),
-        number(merges("dead"), 0),
+        number(ms(write.mean_us), 3),
+        number(record.derived.gc_overhead_us / 1e6, 1),
+        number(merges.full as f64, 0),
+        number((merges.switch + merges.partial) as f64, 0),
+        number(merges.dead as f64, 0),
     ]
 }

@@ -10,9 +10,9 @@ use floatgate_core::options::Value as OptionValue;
 use floatgate_sim::clock::Mode;
 use floatgate_sim::config::{Arrivals, Beyond, Device, Host, Recipe, RunConfig};
 use floatgate_sim::part::part;
+use floatgate_sim::record::Record;
 use floatgate_sim::run::Decoded;
 use floatgate_trace::Request;
-use serde_json::Value;
 
 use crate::workload::Workload;
 
@@ -55,9 +55,9 @@ impl Lab {
     ///
     /// # Errors
     /// What went wrong with the first that failed.
-    pub fn run(&self, jobs: &[Job<'_>]) -> Result<Vec<Value>, String> {
+    pub fn run(&self, jobs: &[Job<'_>]) -> Result<Vec<Record>, String> {
         let next = AtomicUsize::new(0);
-        let records: Vec<Mutex<Result<Value, String>>> = jobs
+        let records: Vec<Mutex<Result<Record, String>>> = jobs
             .iter()
             .map(|_| Mutex::new(Err("it was not run".into())))
             .collect();
@@ -88,7 +88,7 @@ impl Lab {
             .collect()
     }
 
-    fn one(&self, job: &Job<'_>) -> Result<Value, String> {
+    fn one(&self, job: &Job<'_>) -> Result<Record, String> {
         let scheme = self.schemes.get(&job.config.scheme);
         let scheme = scheme.map_err(|refusal| refusal.to_string())?;
         scheme
@@ -162,16 +162,22 @@ pub fn replayed(config: RunConfig) -> RunConfig {
     }
 }
 
-/// A number of a record by its path, as `derived.erases`.
-pub fn at(record: &Value, path: &str) -> Option<f64> {
-    record
-        .pointer(&format!("/{}", path.replace('.', "/")))
-        .and_then(Value::as_f64)
+/// A figure of a record.
+pub type Figure = fn(&Record) -> Option<f64>;
+
+/// A counter of the scheme's own.
+pub fn extra(record: &Record, name: &str) -> Option<f64> {
+    record.counters.extra.get(name).map(|&n| n as f64)
 }
 
-/// A count of a record; 0 where there is none.
-pub fn count(record: &Value, path: &str) -> u64 {
-    at(record, path).unwrap_or(0.0) as u64
+/// Copies of valid pages.
+pub fn copies(record: &Record) -> Option<f64> {
+    Some(record.derived.copies as f64)
+}
+
+/// Erases.
+pub fn erases(record: &Record) -> Option<f64> {
+    Some(record.derived.erases as f64)
 }
 
 /// `(a - b) / b` in percent.

@@ -3,9 +3,9 @@
 use floatgate_core::Start;
 use floatgate_sim::clock::Mode;
 use floatgate_sim::config::{Device, Host};
-use serde_json::Value;
+use floatgate_sim::record::Record;
 
-use crate::lab::{Job, Lab, at, config, count, device, one_at_a_time, over};
+use crate::lab::{Figure, Job, Lab, config, copies, device, erases, extra, one_at_a_time, over};
 use crate::table::{Cell, Table, number, signed};
 use crate::workload::Workload;
 
@@ -88,7 +88,7 @@ pub fn device_for(workload: &Workload, host: &Host, log_share: u64) -> (Device, 
 struct Case<'a> {
     workload: &'a Workload,
     log_blocks: u32,
-    records: &'a [Value],
+    records: &'a [Record],
 }
 
 /// Runs the experiment.
@@ -158,6 +158,10 @@ fn names(case: &Case<'_>, scheme: &str) -> Vec<Cell> {
     ]
 }
 
+fn operations(record: &Record) -> Option<f64> {
+    Some(record.derived.io_operations as f64)
+}
+
 fn costs(cases: &[Case<'_>]) -> Table {
     let mut table = Table::new(
         "Operations, time, erases over LAST++ (LAST++ Figs. 15, 16, 21; over the log blocks Fig. 22)",
@@ -180,14 +184,14 @@ fn costs(cases: &[Case<'_>]) -> Table {
         let last = &case.records[SCHEMES.len() - 1];
         for ((scheme, paper), record) in SCHEMES.iter().zip(&PAPER).zip(case.records) {
             let mut row = names(case, scheme);
-            let metrics = [
-                ("derived.io_operations", paper.io),
-                ("time.elapsed_per_written_page_us", paper.time),
-                ("derived.erases", paper.erases),
+            let metrics: [(Figure, Option<f64>); 3] = [
+                (operations, paper.io),
+                (|record| record.time.elapsed_per_written_page_us, paper.time),
+                (erases, paper.erases),
             ];
-            for (path, paper) in metrics {
-                row.push(number(at(record, path), 0));
-                row.push(signed(over(at(record, path), at(last, path)), 0));
+            for (of, paper) in metrics {
+                row.push(number(of(record), 0));
+                row.push(signed(over(of(record), of(last)), 0));
                 row.push(signed(paper, 0));
             }
             table.row(row);
@@ -223,18 +227,18 @@ fn logs_table(cases: &[Case<'_>]) -> Table {
     );
     for case in cases {
         for ((scheme, paper), record) in SCHEMES.iter().zip(&PAPER).zip(case.records) {
-            let merges = |kind: &str| count(record, &format!("counters.merges.{kind}"));
-            let (full, dead) = (merges("full"), merges("dead"));
+            let (merges, derived) = (&record.counters.merges, &record.derived);
+            let (full, dead) = (merges.full, merges.dead);
             let dead_share = (full + dead > 0).then(|| dead as f64 / (full + dead) as f64 * 100.0);
             let mut row = names(case, scheme);
-            row.extend(["switch", "partial", "full", "dead"].map(|kind| merges(kind).into()));
-            row.push(number(at(record, "derived.association"), 2));
-            row.push(number(at(record, "derived.association_with_dead"), 2));
+            row.extend([merges.switch, merges.partial, full, dead].map(Cell::from));
+            row.push(number(derived.association, 2));
+            row.push(number(derived.association_with_dead, 2));
             row.push(number(paper.association, 2));
             row.push(number(dead_share, 0));
             row.push(number(paper.dead, 0));
             row.push(number(
-                at(record, "derived.log_block_utilisation").map(|share| share * 100.0),
+                derived.log_block_utilisation.map(|share| share * 100.0),
                 0,
             ));
             row.push(number(paper.utilisation, 0));
@@ -263,9 +267,11 @@ fn channels(cases: &[Case<'_>]) -> Table {
     );
     for case in cases {
         for (scheme, record) in SCHEMES.iter().zip(case.records) {
-            let shares = list(record, "/time/channel_share_difference_percent");
+            let known =
+                |values: &[Option<f64>]| -> Vec<f64> { values.iter().copied().flatten().collect() };
+            let shares = known(&record.time.channel_share_difference_percent);
             // Without a bus model the dies are what is busy; each has a channel of its own.
-            let busy = list(record, "/time/die_utilisation");
+            let busy = known(&record.time.die_utilisation);
             let least = |values: &[f64]| values.iter().copied().reduce(f64::min);
             let most = |values: &[f64]| values.iter().copied().reduce(f64::max);
             let mean = (!busy.is_empty()).then(|| busy.iter().sum::<f64>() / busy.len() as f64);
@@ -280,7 +286,7 @@ fn channels(cases: &[Case<'_>]) -> Table {
     table
 }
 
-fn threshold_table(workloads: &[Workload], records: &[Value]) -> Table {
+fn threshold_table(workloads: &[Workload], records: &[Record]) -> Table {
     let mut table = Table::new(
         "LAST++ over the longest random request (LAST++ Fig. 25), log of one page in 6 written",
         &[
@@ -302,25 +308,18 @@ fn threshold_table(workloads: &[Workload], records: &[Value]) -> Table {
                 u64::from(*threshold).into()
             };
             let mut row: Vec<Cell> = vec![workload.name.as_str().into(), name];
-            let paths = [
-                "derived.copies",
-                "stats.copies_partial",
-                "stats.copies_full",
-                "derived.io_operations",
+            let figures = [
+                copies(record),
+                Some(record.stats.copies_partial as f64),
+                Some(record.stats.copies_full as f64),
+                operations(record),
+                record.time.elapsed_per_written_page_us,
+                extra(record, "seq_pages"),
             ];
-            row.extend(paths.map(|path| number(at(record, path), 0)));
-            row.push(number(at(record, "time.elapsed_per_written_page_us"), 0));
-            row.push(number(at(record, "counters.extra.seq_pages"), 0));
+            row.extend(figures.map(|figure| number(figure, 0)));
             table.row(row);
         }
     }
     table.remark("the paper's: fewest copies at 16 pages");
     table
-}
-
-fn list(record: &Value, path: &str) -> Vec<f64> {
-    let values = record.pointer(path).and_then(Value::as_array);
-    values
-        .map(|values| values.iter().filter_map(Value::as_f64).collect())
-        .unwrap_or_default()
 }

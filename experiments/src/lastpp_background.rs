@@ -4,7 +4,7 @@ use floatgate_core::Start;
 use floatgate_sim::config::{Arrivals, Host};
 use floatgate_trace::Request;
 
-use crate::lab::{Job, Lab, at, config, count, over};
+use crate::lab::{Figure, Job, Lab, config, copies, erases, over};
 use crate::lastpp::{DIES, device_for, host};
 use crate::table::{Table, number, signed};
 use crate::workload::Workload;
@@ -47,7 +47,7 @@ fn one(lab: &Lab, workload: &Workload) -> Result<Table, String> {
         config: config_of(&closed, "off"),
         requests: &workload.requests,
     };
-    let busy_s = at(&lab.run(&[probe])?[0], "time.elapsed_s").unwrap_or(0.0);
+    let busy_s = lab.run(&[probe])?[0].time.elapsed_s;
     let span_s = workload
         .requests
         .iter()
@@ -87,14 +87,11 @@ fn one(lab: &Lab, workload: &Workload) -> Result<Table, String> {
         ],
     );
     for ((name, _, time_paper, erases_paper), record) in POLICIES.iter().zip(&records) {
-        let of = |path: &str| {
-            (
-                at(record, path),
-                over(at(record, path), at(&records[0], path)),
-            )
-        };
-        let (time, time_to) = of("time.elapsed_per_written_page_us");
-        let (erases, erases_to) = of("derived.erases");
+        let of = |figure: Figure| (figure(record), over(figure(record), figure(&records[0])));
+        let (time, time_to) = of(|record| record.time.elapsed_per_written_page_us);
+        let (erases, erases_to) = of(erases);
+        let write = &record.time.response.write;
+        let merges = record.counters.extra.get("background_merges");
         table.row(vec![
             (*name).into(),
             number(time, 0),
@@ -103,13 +100,10 @@ fn one(lab: &Lab, workload: &Workload) -> Result<Table, String> {
             number(erases, 0),
             signed(erases_to, 1),
             signed(*erases_paper, 1),
-            count(record, "counters.extra.background_merges").into(),
-            number(at(record, "derived.copies"), 0),
-            number(at(record, "time.response.write.p99_us"), 0),
-            number(
-                at(record, "time.response.write.max_us").map(|us| us / 1000.0),
-                0,
-            ),
+            merges.copied().unwrap_or(0).into(),
+            number(copies(record), 0),
+            number(write.p99_us, 0),
+            number(write.max_us.map(|us| us / 1000.0), 0),
         ]);
     }
     let (gaps, idle_s) = idle_gaps(&workload.requests, stretch);

@@ -9,6 +9,7 @@ use floatgate_core::options::{Setting, Value};
 use floatgate_core::rng::SplitMix64;
 use floatgate_sim::config::{Device, Host, RunConfig};
 use floatgate_sim::part::part;
+use floatgate_sim::record::Record;
 use floatgate_sim::run::Decoded;
 use floatgate_trace::{Op, Request};
 
@@ -72,12 +73,8 @@ fn work(requests: u64) -> Vec<Request> {
 }
 
 /// Flash operations of a record.
-fn operations(record: &serde_json::Value) -> f64 {
-    record["derived"]["io_operations"].as_f64().unwrap_or(0.0)
-        + ["host", "gc", "map"]
-            .iter()
-            .filter_map(|cause| record["counters"]["flash"]["oob_reads"][*cause].as_f64())
-            .sum::<f64>()
+fn operations(record: &Record) -> f64 {
+    (record.derived.io_operations + record.counters.flash.oob_reads.sum()) as f64
 }
 
 fn main() {

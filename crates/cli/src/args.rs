@@ -52,6 +52,13 @@ pub enum Command {
     Parts(JsonArgs),
     /// Print a configuration file to start from
     Config(ConfigArgs),
+    /// Print the JSON schema of what the other commands print with --json
+    #[command(after_help = "Examples:
+  floatgate schema > record.schema.json
+  check-jsonschema --schemafile record.schema.json results.json      (pip install check-jsonschema)
+
+It describes run, compare, fleet, bench and recovery. docs/record.md tells where what stands.")]
+    Schema,
     /// Print a completion script for a shell
     #[command(
         after_help = "Example:\n  floatgate completions bash > ~/.local/share/bash-completion/completions/floatgate"

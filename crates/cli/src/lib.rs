@@ -102,6 +102,7 @@ impl Cli {
             Command::Schemes(args) => commands::schemes::run(&args, schemes),
             Command::Parts(args) => commands::parts::run(&args),
             Command::Config(args) => commands::config::run(&args, schemes),
+            Command::Schema => commands::schema::run(),
             Command::Completions { shell } => commands::completions::run(shell),
         }?;
         Ok(ExitCode::SUCCESS)

@@ -2,23 +2,10 @@
 //! the device kept up.
 
 use floatgate_sim::config::Arrivals;
-use serde_json::Value;
+use floatgate_sim::record::Record;
 
 use crate::config::resolve::Plan;
 use crate::table::{count, short};
-
-/// A number in a record, by its path as `time/elapsed_s`.
-pub fn number(record: &Value, path: &str) -> Option<f64> {
-    record.pointer(&format!("/{path}")).and_then(Value::as_f64)
-}
-
-/// A count in a record; 0 if it is not there.
-pub fn whole(record: &Value, path: &str) -> u64 {
-    record
-        .pointer(&format!("/{path}"))
-        .and_then(Value::as_u64)
-        .unwrap_or(0)
-}
 
 /// The latest arrival of a run, seconds after the first.
 pub fn span_s(first_ns: u64, last_ns: u64, plan: &Plan) -> f64 {
@@ -26,7 +13,7 @@ pub fn span_s(first_ns: u64, last_ns: u64, plan: &Plan) -> f64 {
 }
 
 /// The remarks on some records of one device and one trace.
-pub fn of(records: &[&Value], plan: &Plan, span_s: f64) -> Vec<String> {
+pub fn of(records: &[&Record], plan: &Plan, span_s: f64) -> Vec<String> {
     let mut notes = Vec::new();
     notes.extend(nothing_collected(records, plan));
     notes.extend(fell_behind(records, plan, span_s));
@@ -34,22 +21,19 @@ pub fn of(records: &[&Value], plan: &Plan, span_s: f64) -> Vec<String> {
     notes
 }
 
-fn names(records: &[&Value]) -> String {
-    let names: Vec<&str> = records
-        .iter()
-        .filter_map(|record| record["scheme"].as_str())
-        .collect();
+fn names(records: &[&Record]) -> String {
+    let names: Vec<&str> = records.iter().map(|record| &*record.scheme).collect();
     names.join(", ")
 }
 
-fn nothing_collected(records: &[&Value], plan: &Plan) -> Option<String> {
-    let none: Vec<&Value> = records
+fn nothing_collected(records: &[&Record], plan: &Plan) -> Option<String> {
+    let none: Vec<&Record> = records
         .iter()
         .copied()
-        .filter(|r| whole(r, "derived/erases") == 0 && whole(r, "derived/copies") == 0)
+        .filter(|record| record.derived.erases == 0 && record.derived.copies == 0)
         .collect();
     let first = none.first()?;
-    let written = whole(first, "counters/host/page_writes");
+    let written = first.counters.host.page_writes;
     let device = &plan.device;
     let pages =
         u64::from(device.dies) * u64::from(device.blocks) * u64::from(device.part.pages_per_block);
@@ -81,8 +65,8 @@ fn nothing_collected(records: &[&Value], plan: &Plan) -> Option<String> {
 
 /// A device that is still busy long after the last arrival did not keep up: its response times say how long
 /// the queue grew, not how fast the scheme is.
-fn fell_behind(records: &[&Value], plan: &Plan, span_s: f64) -> Option<String> {
-    let slow: Vec<&Value> = records
+fn fell_behind(records: &[&Record], plan: &Plan, span_s: f64) -> Option<String> {
+    let slow: Vec<&Record> = records
         .iter()
         .copied()
         .filter(|record| backlog_s(record, plan, span_s).is_some())
@@ -103,23 +87,22 @@ fn fell_behind(records: &[&Value], plan: &Plan, span_s: f64) -> Option<String> {
 }
 
 /// Seconds by which a device is behind that did not keep up with the arrivals; none if it did.
-pub fn backlog_s(record: &Value, plan: &Plan, span_s: f64) -> Option<f64> {
+pub fn backlog_s(record: &Record, plan: &Plan, span_s: f64) -> Option<f64> {
     if plan.host.arrivals == Arrivals::Closed || span_s <= 0.0 {
         return None;
     }
-    let elapsed_s = number(record, "time/elapsed_s")?;
-    let worst_s = number(record, "time/response/all/max_us").unwrap_or(0.0) / 1e6;
-    let backlog_s = (elapsed_s - span_s).max(worst_s);
+    let time = &record.time;
+    let worst_s = time.response.all.max_us.unwrap_or(0.0) / 1e6;
+    let backlog_s = (time.elapsed_s - span_s).max(worst_s);
     (backlog_s > 0.1 * span_s).then_some(backlog_s)
 }
 
-fn not_settled(records: &[&Value]) -> Option<String> {
-    let unsettled = |record: &&Value| {
-        record["ageing"]
-            .as_array()
-            .is_some_and(|steps| steps.iter().any(|step| step["settled"] == false))
+fn not_settled(records: &[&Record]) -> Option<String> {
+    let unsettled = |record: &&Record| {
+        let mut steps = record.ageing.iter();
+        steps.any(|step| step.settled == Some(false))
     };
-    let unsettled: Vec<&Value> = records.iter().copied().filter(unsettled).collect();
+    let unsettled: Vec<&Record> = records.iter().copied().filter(unsettled).collect();
     (!unsettled.is_empty()).then(|| {
         format!("ageing step settle gave up in {}: write amplification still changed by 1 % a device write", names(&unsettled))
     })

@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
-use serde_json::Value;
+use serde::Serialize;
 
 use crate::errors::{Outcome, Problem};
 
@@ -21,12 +21,14 @@ pub fn print(text: &str) -> Outcome<()> {
     }
 }
 
-/// Writes a JSON value and a newline to standard output.
+/// Writes a value as JSON and a newline to standard output.
 ///
 /// # Errors
 /// As [`print()`].
-pub fn print_json(value: &Value) -> Outcome<()> {
-    print(&format!("{value:#}\n"))
+pub fn print_json(value: &impl Serialize) -> Outcome<()> {
+    let text = serde_json::to_string_pretty(value);
+    let text = text.map_err(|error| Problem::bug(error.to_string()))?;
+    print(&format!("{text}\n"))
 }
 
 /// Tells something beside the results, on standard error.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use floatgate_sim::record;
 use floatgate_trace::{
     Counts, Format, OpenOptions, Reader, Request, TraceError, open, open_merged, open_reader,
 };
@@ -242,12 +243,12 @@ impl About {
     }
 
     /// The same for programs.
-    pub fn json(&self) -> serde_json::Value {
-        serde_json::json!({
-            "name": self.name,
-            "format": self.format.name(),
-            "counts": serde_json::to_value(self.counts).unwrap_or_default(),
-        })
+    pub fn record(&self) -> record::Trace {
+        record::Trace {
+            name: self.name.clone(),
+            format: self.format.name().into(),
+            counts: self.counts.into(),
+        }
     }
 }
 

@@ -3,7 +3,8 @@
 mod common;
 
 use common::{Place, small_trace};
-use serde_json::Value;
+use floatgate_sim::record::recovery::RecoveryDocument;
+use floatgate_sim::record::{Document, Outcome, Record};
 
 #[test]
 fn help_has_examples() {
@@ -25,6 +26,7 @@ fn help_has_examples() {
         "schemes",
         "parts",
         "config",
+        "schema",
         "completions",
     ] {
         let ran = place.run(&format!("{command} --help")).ok();
@@ -43,6 +45,7 @@ fn help_has_examples() {
         "schemes",
         "parts",
         "config",
+        "schema",
         "completions",
     ] {
         assert!(
@@ -132,12 +135,12 @@ fn the_example_configuration_is_accepted_with_every_default_in_force() {
     let given = place
         .run("run --config a.toml --trace t.pages --scheme page --json")
         .ok()
-        .json();
+        .document();
     let default = place
         .run("run --trace t.pages --scheme page --json")
         .ok()
-        .json();
-    assert_eq!(given["results"], default["results"]);
+        .document();
+    assert_eq!(given.results, default.results);
 }
 
 #[test]
@@ -167,20 +170,13 @@ fn a_run_prints_and_is_the_same_every_time() {
     ] {
         assert!(ran.out.contains(part), "{part}: {}", ran.out);
     }
-    let json = || {
-        place
-            .run("run --scheme fast --trace t.pages --json")
-            .ok()
-            .json()
-    };
-    let first = json();
-    assert_eq!(first, json());
-    assert_eq!(first["results"][0]["scheme"], "fast");
-    let merges = &first["results"][0]["counters"]["merges"];
-    assert!(
-        merges["full"].as_u64().unwrap() > 0,
-        "the default device merges: {merges}"
-    );
+    let run = || place.run("run --scheme fast --trace t.pages --json").ok();
+    let first = run();
+    assert_eq!(first.out, run().out);
+    let record = first.record();
+    assert_eq!(record.scheme, "fast");
+    let merges = &record.counters.merges;
+    assert!(merges.full > 0, "the default device merges: {merges:?}");
 }
 
 #[test]
@@ -197,30 +193,22 @@ fn overrides_win_over_the_file() {
                 "run --config a.toml --trace t.pages --json {sets}"
             ))
             .ok()
-            .json()
+            .document()
     };
+    let scheme = |of: &Document| of.results[0].record().unwrap().scheme.clone();
     let given = run("");
-    let of = |json: &Value, key: &str| json["configuration"]["device"][key].clone();
-    assert_eq!(
-        (
-            of(&given, "dies"),
-            of(&given, "t_prog_us"),
-            given["results"][0]["scheme"].clone()
-        ),
-        (2.into(), 300.0.into(), "bast".into())
-    );
+    let device = &given.configuration.device;
+    assert_eq!((device.dies, device.t_prog_us), (Some(2), 300.0));
+    assert_eq!(scheme(&given), "bast");
     let other = run(
         "--set device.dies=1 --set device.t_prog_ns=250000 --set device.logical_pages=8192 --set scheme.name=fast",
     );
+    let device = &other.configuration.device;
     assert_eq!(
-        (
-            of(&other, "dies"),
-            of(&other, "t_prog_us"),
-            of(&other, "logical_pages")
-        ),
-        (1.into(), 250.0.into(), 8192.into())
+        (device.dies, device.t_prog_us, device.logical_pages),
+        (Some(1), 250.0, Some(8192))
     );
-    assert_eq!(other["results"][0]["scheme"], "fast");
+    assert_eq!(scheme(&other), "fast");
 }
 
 #[test]
@@ -230,15 +218,16 @@ fn a_scheme_alone_meets_the_device_that_it_meets_in_a_comparison() {
     let compared = place
         .run("compare --scheme page,bast,fast --trace t.pages --json --no-report")
         .ok()
-        .json();
-    for result in compared["results"].as_array().unwrap() {
-        let key = result["scheme"].as_str().unwrap();
+        .document();
+    for record in compared.results.iter().filter_map(Outcome::record) {
+        let key = &record.scheme;
         let alone = place
             .run(&format!("run --scheme {key} --trace t.pages --json"))
             .ok()
-            .json();
-        assert_eq!(&alone["results"][0], result, "{key}");
+            .record();
+        assert_eq!(&alone, record, "{key}");
     }
+    assert_eq!(compared.results.len(), 3);
     assert_eq!(place.files(), ["t.pages"]);
 }
 
@@ -380,9 +369,9 @@ bast    map_blocks=3  map blocks  a cut     265,216       1,032          0     1
 ";
     assert!(printed.starts_with(expected), "{printed}");
     let json = place.run("recovery --scheme bast --dies 4 --json").ok().out;
-    let json: Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(json["rows"].as_array().unwrap().len(), 3);
-    assert_eq!(json["rows"][0]["means"], "full scan");
+    let recovery: RecoveryDocument = serde_json::from_str(&json).unwrap();
+    assert_eq!(recovery.rows.len(), 3);
+    assert_eq!(recovery.rows[0].means, "full scan");
 }
 
 #[test]
@@ -415,7 +404,7 @@ fn wear_levelling_is_an_option_of_every_scheme() {
         let ran = place.run(&format!(
             "run --scheme {scheme} --trace s.pages --json --set device.dies=1 {set}"
         ));
-        ran.ok().json()["results"][0].clone()
+        ran.ok().record()
     };
     for scheme in ["page", "bast", "last++"] {
         let off = run(scheme, "");
@@ -424,25 +413,13 @@ fn wear_levelling_is_an_option_of_every_scheme() {
             scheme,
             "--set scheme.wear_leveling=static --set scheme.wear_gap=4",
         );
-        assert!(off["wear"]["leveling"].is_null());
-        assert_eq!(off["counters"], dynamic["counters"], "{scheme}");
-        assert_eq!(
-            off["counters"]["host"], fixed["counters"]["host"],
-            "{scheme}"
-        );
-        let swaps = fixed["wear"]["leveling"]["swaps"].as_u64().unwrap();
-        let erases = |record: &Value| {
-            record["counters"]["flash"]["erases"]["gc"]
-                .as_u64()
-                .unwrap()
-        };
+        assert_eq!(off.wear.leveling, None);
+        assert_eq!(off.counters, dynamic.counters, "{scheme}");
+        assert_eq!(off.counters.host, fixed.counters.host, "{scheme}");
+        let swaps = fixed.wear.leveling.expect("it is on").swaps;
+        let erases = |record: &Record| record.counters.flash.erases.gc;
         assert_eq!(erases(&fixed), erases(&off) + swaps, "{scheme}");
-        let spread = |record: &Value| record["wear"]["spread"].as_u64().unwrap();
-        assert!(
-            spread(&fixed) <= spread(&off),
-            "{scheme}: {} {}",
-            spread(&fixed),
-            spread(&off)
-        );
+        let (levelled, plain) = (fixed.wear.spread, off.wear.spread);
+        assert!(levelled <= plain, "{scheme}: {levelled} {plain}");
     }
 }

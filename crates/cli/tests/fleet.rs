@@ -3,9 +3,10 @@
 mod common;
 
 use common::Place;
+use floatgate_sim::record::bench::{BenchDocument, BenchOutcome};
+use floatgate_sim::record::fleet::FleetDocument;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
-use serde_json::Value;
 
 /// An Alibaba trace: `volumes` volumes that take turns, the higher its number the more a volume writes.
 fn alibaba(volumes: u64, rounds: u64) -> String {
@@ -103,41 +104,31 @@ fn a_volume_of_a_fleet_is_the_volume_run_alone() {
             .run(&format!(
                 "run --scheme {scheme} --trace a.csv --set trace.volume=\"{volume}\" --json"
             ))
-            .ok()
-            .json();
-        let record = &alone["results"][0];
-        let sum = |path: &str| -> u64 {
-            let parts = record.pointer(path).unwrap().as_object().unwrap();
-            parts.values().map(|part| part.as_u64().unwrap()).sum()
-        };
-        assert_eq!(
-            whole(row, "flash_page_programs"),
-            sum("/counters/flash/programs")
-        );
-        assert_eq!(whole(row, "flash_page_reads"), sum("/counters/flash/reads"));
-        for (column, path) in [
-            ("requests", "/trace/counts/accepted"),
-            ("host_page_writes", "/results/0/counters/host/page_writes"),
-            ("erases", "/results/0/derived/erases"),
-            ("device_bytes", "/results/0/device/logical_bytes"),
-            ("block_erases_max", "/results/0/wear/max"),
+            .ok();
+        let record = alone.record();
+        let flash = &record.counters.flash;
+        for (column, wanted) in [
+            ("requests", alone.document().trace.counts.accepted),
+            ("host_page_writes", record.counters.host.page_writes),
+            ("flash_page_programs", flash.programs.sum()),
+            ("flash_page_reads", flash.reads.sum()),
+            ("flash_spare_reads", flash.oob_reads.sum()),
+            ("erases", record.derived.erases),
+            ("device_bytes", record.device.logical_bytes),
+            ("block_erases_max", record.wear.max.into()),
         ] {
-            assert_eq!(
-                Some(whole(row, column)),
-                alone.pointer(path).unwrap().as_u64(),
-                "{column}"
-            );
+            assert_eq!(whole(row, column), wanted, "{column}");
         }
-        for (column, path) in [
-            ("write_amplification", "/derived/write_amplification"),
-            ("response_p99_us", "/time/response/all/p99_us"),
-            ("elapsed_s", "/time/elapsed_s"),
-            ("energy_uj", "/energy/total_uj"),
+        for (column, wanted) in [
+            (
+                "write_amplification",
+                record.derived.write_amplification.unwrap(),
+            ),
+            ("response_p99_us", record.time.response.all.p99_us.unwrap()),
+            ("elapsed_s", record.time.elapsed_s),
+            ("energy_uj", record.energy.total_uj),
         ] {
-            // The JSON of the test's reader may be off by the last bit.
-            let (in_row, wanted) = (real(row, column), record.pointer(path).unwrap());
-            let ratio = in_row / wanted.as_f64().unwrap();
-            assert!((ratio - 1.0).abs() < 1e-14, "{column}: {in_row}");
+            assert_eq!(real(row, column), wanted, "{column}");
         }
     }
 }
@@ -147,12 +138,12 @@ fn the_summary_tells_what_the_rows_tell() {
     let place = Place::new();
     place.file("a.csv", alibaba(5, 12_000));
     let ran = place.run("fleet a.csv --out f.parquet --json").ok();
-    let json = ran.json();
+    let fleet: FleetDocument = serde_json::from_str(&ran.out).unwrap();
     let rows = rows(&place, "f.parquet");
-    let spread = |of: &str| json["results"][0][of].clone();
+    let summary = &fleet.results[0];
     for (of, column) in [
-        ("write_amplification", "write_amplification"),
-        ("response_p99_us", "response_p99_us"),
+        (&summary.write_amplification, "write_amplification"),
+        (&summary.response_p99_us, "response_p99_us"),
     ] {
         let mut values: Vec<f64> = rows.iter().map(|row| real(row, column)).collect();
         let weights: Vec<f64> = rows
@@ -162,21 +153,17 @@ fn the_summary_tells_what_the_rows_tell() {
         let weighted: f64 = values.iter().zip(&weights).map(|(v, w)| v * w).sum();
         let weighted = weighted / weights.iter().sum::<f64>();
         values.sort_by(f64::total_cmp);
-        let of = spread(of);
-        assert_eq!(of["volumes"], 5);
-        for (name, value) in [
-            ("min", values[0]),
-            ("median", values[2]),
-            ("p95", values[4]),
-            ("max", values[4]),
-        ] {
-            assert_eq!(of[name], Value::from(value), "{name}");
-        }
-        let mean = of["mean_weighted_by_host_writes"].as_f64().unwrap();
+        assert_eq!(of.volumes, 5);
+        assert_eq!(
+            [of.min, of.median, of.p95, of.max],
+            [values[0], values[2], values[4], values[4]].map(Some),
+            "{column}"
+        );
+        let mean = of.mean_weighted_by_host_writes.unwrap();
         assert!((mean / weighted - 1.0).abs() < 1e-12);
     }
-    let again = place.run("fleet a.csv --json --jobs 1").ok().json();
-    assert_eq!(again, json, "the order of the work changes nothing");
+    let again = place.run("fleet a.csv --json --jobs 1").ok().out;
+    assert_eq!(again, ran.out, "the order of the work changes nothing");
     let table = place.run("fleet a.csv").ok().out;
     for line in ["write amplification  page", "p99 response time    page"] {
         assert!(table.lines().any(|l| l.starts_with(line)), "{table}");
@@ -276,22 +263,22 @@ fn what_cannot_be_done_is_said_before_anything_is_read() {
 fn a_benchmark_measures_every_scheme_or_says_why_not() {
     let place = Place::new();
     let ran = place.run("bench --size 1GiB --time 0.002 --json").ok();
-    let json = ran.json();
-    assert_eq!(json["memory_measured_as"], "bytes allocated");
+    let bench: BenchDocument = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(bench.memory_measured_as, "bytes allocated");
     let schemes = place.run("schemes --json").ok().json();
-    let results = json["results"].as_array().unwrap();
-    assert_eq!(results.len(), schemes.as_array().unwrap().len());
-    for result in results {
-        let number = |path: &str| result.pointer(path).and_then(Value::as_f64).unwrap_or(0.0);
-        let amplification = number("/write_amplification");
+    assert_eq!(Some(bench.results.len()), schemes.as_array().map(Vec::len));
+    for result in &bench.results {
+        let BenchOutcome::Measured(of) = result else {
+            panic!("{result:?}");
+        };
         assert!(
-            amplification >= 1.0
-                && number("/random_writes/host_pages_per_s") > 0.0
-                && number("/random_writes_to_bare") > 0.0
-                && number("/mixed/flash_operations") > 0.0
-                && number("/sequential_writes/host_pages") > 0.0
-                && (0.1..100.0).contains(&number("/bytes_per_flash_page")),
-            "{result}"
+            of.write_amplification >= 1.0
+                && of.random_writes.host_pages_per_s > 0.0
+                && of.random_writes_to_bare > 0.0
+                && of.mixed.flash_operations > 0
+                && of.sequential_writes.host_pages > 0
+                && (0.1..100.0).contains(&of.bytes_per_flash_page),
+            "{of:?}"
         );
     }
     let ran = place

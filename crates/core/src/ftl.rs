@@ -226,22 +226,28 @@ pub trait Ftl: Described + Send + 'static {
     /// Writes the pages of a run.
     #[inline(always)]
     fn write<F: Flash>(&mut self, flash: &mut F, run: &Run<Self::Page>) -> Result<(), F::Error> {
-        run.iter()
-            .try_for_each(|(page, slot)| self.write_page(flash, page, slot))
+        for (page, slot) in run.iter() {
+            self.write_page(flash, page, slot)?;
+        }
+        Ok(())
     }
 
     /// Reads the pages of a run.
     #[inline(always)]
     fn read<F: Flash>(&mut self, flash: &mut F, run: &Run<Self::Page>) -> Result<(), F::Error> {
-        run.iter()
-            .try_for_each(|(page, slot)| self.read_page(flash, page, slot))
+        for (page, slot) in run.iter() {
+            self.read_page(flash, page, slot)?;
+        }
+        Ok(())
     }
 
     /// Drops the pages of a run.
     #[inline]
     fn trim<F: Flash>(&mut self, flash: &mut F, run: &Run<Self::Page>) -> Result<(), F::Error> {
-        run.iter()
-            .try_for_each(|(page, slot)| self.trim_page(flash, page, slot))
+        for (page, slot) in run.iter() {
+            self.trim_page(flash, page, slot)?;
+        }
+        Ok(())
     }
 
     /// A page will be asked for soon: a scheme may fetch its tables' entries ahead of time.

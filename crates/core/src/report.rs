@@ -212,6 +212,8 @@ pub struct SchemeCounters {
     pub extra: Vec<Named<u64>>,
     /// Further statistics, not compared.
     pub stats: Vec<Named<f64>>,
+    /// Accesses to tables in a DRAM chip: the energy counts them. None of a scheme that has no table there.
+    pub dram_accesses: Option<u64>,
 }
 
 impl SchemeCounters {
@@ -279,6 +281,9 @@ impl SchemeCounters {
             }
         }
         combine_all(&mut self.stats, &other.stats, instances_so_far);
+        if let Some(more) = other.dram_accesses {
+            *self.dram_accesses.get_or_insert(0) += more;
+        }
     }
 }
 
@@ -423,4 +428,26 @@ impl Table {
 /// `ceil(log2 n)`: the bits that number `n` things.
 pub fn bits_for(n: u64) -> u64 {
     u64::from(64 - n.saturating_sub(1).leading_zeros())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instances_sum_up_their_dram_accesses_if_they_have_any() {
+        let of = |dram_accesses| SchemeCounters {
+            dram_accesses,
+            ..SchemeCounters::default()
+        };
+        let sum = |a: Option<u64>, b: Option<u64>| {
+            let mut sum = of(a);
+            sum.add(&of(b), 1);
+            sum.dram_accesses
+        };
+        assert_eq!(
+            (sum(Some(3), Some(4)), sum(None, Some(4)), sum(None, None)),
+            (Some(7), Some(4), None)
+        );
+    }
 }

@@ -322,10 +322,6 @@ impl Described for Superblock {
         let mut counters = SchemeCounters::of(&self.b.merges);
         counters.extra("d_pages", self.data_pages);
         counters.extra("u_pages", self.log_pages);
-        counters.stat_sums([
-            ("log_reclaimed", self.b.merges.log_reclaimed),
-            ("log_pages_used", self.b.merges.log_pages_used),
-        ]);
         counters.stats_of(|seen| self.observe_state(seen));
         counters
     }

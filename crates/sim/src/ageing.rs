@@ -2,6 +2,8 @@
 
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::{Ftl, Lpn};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
 use crate::config::Recipe;
@@ -14,7 +16,7 @@ const SEED: u64 = 0x00A6_E1D6;
 const SETTLE_MAX: u32 = 30;
 
 /// How an ageing step ended.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Aged {
     /// The step.
     pub recipe: String,

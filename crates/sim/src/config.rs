@@ -3,7 +3,8 @@
 use floatgate_core::options::Value;
 use floatgate_core::wear::{WEAR_GAP, WearLeveling};
 use floatgate_core::{Geometry, ProgramOrder, Refusal, Start};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::clock::{Machine, Mode};
 use crate::part::Part;
@@ -115,7 +116,7 @@ pub enum EnergyBasis {
 }
 
 /// What a write that covers only part of a live page costs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PartialWrite {
     /// Reads the page first.
@@ -126,7 +127,7 @@ pub enum PartialWrite {
 }
 
 /// What becomes of addresses past the end of the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Beyond {
     /// The run stops and names the line.
@@ -139,7 +140,7 @@ pub enum Beyond {
 }
 
 /// When requests are issued.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Arrivals {
     /// At their arrival times.

@@ -10,7 +10,7 @@ use crate::clock::{Closed, Mode, list};
 use crate::config::{Device, Host, RunConfig};
 use crate::host::Kind;
 use crate::part::part;
-use crate::results::counters_json;
+use crate::record::Counters;
 use crate::session::Session;
 
 /// One request of a vector.
@@ -208,7 +208,7 @@ pub fn config_of(vector: &Value) -> Result<RunConfig, Refusal> {
 pub(crate) fn conform_scheme<S: Ftl<Page = Lpn>>(
     config: &RunConfig,
     requests: &[VectorRequest],
-) -> Result<Value, String> {
+) -> Result<Counters, String> {
     let mut session = Session::<S, Closed>::new(config).map_err(|refusal| refusal.message)?;
     let logical = config.device.logical_pages;
     let mut last_arrival_ns: Option<u64> = None;
@@ -228,7 +228,7 @@ pub(crate) fn conform_scheme<S: Ftl<Page = Lpn>>(
     }
     session.check_laws()?;
     let flash = &session.flash;
-    Ok(counters_json(
+    Ok(Counters::counted(
         &session.host,
         flash.unwritten_reads,
         &flash.ledger.counters,
@@ -237,9 +237,10 @@ pub(crate) fn conform_scheme<S: Ftl<Page = Lpn>>(
 }
 
 /// Keys that the vector holds and that came out otherwise.
-pub fn differences(expected: &Value, got: &Value) -> Vec<Difference> {
+pub fn differences(expected: &Value, got: &Counters) -> Vec<Difference> {
     let mut found = Vec::new();
-    compare("", expected, got, &mut found);
+    let got = serde_json::to_value(got).unwrap_or_default();
+    compare("", expected, &got, &mut found);
     found
 }
 

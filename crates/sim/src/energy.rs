@@ -1,7 +1,8 @@
 //! Energy by component (timing.md section 5; HAT Table 4).
 
 use floatgate_core::report::{FlashCounters, Memory, Table};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::clock::{FlashOp, Machine, Mode, OpKind};
 use crate::config::{Device, EnergyBasis};
@@ -22,25 +23,40 @@ const DRAM_REFRESH_MA: f64 = 3.0;
 /// Bytes of one DRAM chip.
 const DRAM_CHIP_BYTES: u64 = 32 << 20;
 
-/// Energy in microjoules.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+/// Energy by component, uJ (timing.md section 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Energy {
-    /// Page and OOB reads.
+    /// Page and OOB reads, uJ.
     pub flash_read_uj: f64,
-    /// Page programs.
+    /// Page programs, uJ.
     pub flash_program_uj: f64,
-    /// Block erases.
+    /// Block erases, uJ.
     pub flash_erase_uj: f64,
-    /// Map entries read from PCM.
+    /// Map entries read from phase-change memory, uJ.
     pub pcm_read_uj: f64,
-    /// Map entries written to PCM.
+    /// Map entries written to phase-change memory, uJ.
     pub pcm_write_uj: f64,
-    /// Accesses to tables in DRAM.
+    /// Accesses to tables in DRAM, uJ.
     pub dram_access_uj: f64,
-    /// Refresh of the DRAM chips that hold tables.
+    /// Refresh of the DRAM chips that hold tables, uJ.
     pub dram_refresh_uj: f64,
-    /// All together.
+    /// All together, uJ.
     pub total_uj: f64,
+}
+
+impl Energy {
+    /// The components with their names, uJ; without the total.
+    pub fn components(&self) -> [(&'static str, f64); 7] {
+        [
+            ("flash read", self.flash_read_uj),
+            ("flash program", self.flash_program_uj),
+            ("flash erase", self.flash_erase_uj),
+            ("pcm read", self.pcm_read_uj),
+            ("pcm write", self.pcm_write_uj),
+            ("dram access", self.dram_access_uj),
+            ("dram refresh", self.dram_refresh_uj),
+        ]
+    }
 }
 
 fn microjoules(ma: f64, ns: f64) -> f64 {
@@ -115,13 +131,7 @@ pub fn energy(
         dram_refresh_uj: microjoules(DRAM_REFRESH_MA, chips * elapsed_ns as f64),
         total_uj: 0.0,
     };
-    energy.total_uj = energy.flash_read_uj
-        + energy.flash_program_uj
-        + energy.flash_erase_uj
-        + energy.pcm_read_uj
-        + energy.pcm_write_uj
-        + energy.dram_access_uj
-        + energy.dram_refresh_uj;
+    energy.total_uj = energy.components().iter().map(|(_, uj)| uj).sum();
     energy
 }
 

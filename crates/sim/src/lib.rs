@@ -12,7 +12,7 @@
 //! | [`requests`] | one row a request: times, and the work done for it |
 //! | [`wear`] | wear levelling below any scheme |
 //! | [`ageing`] | named recipes that age a device before it is measured |
-//! | [`metrics`], [`energy`], [`results`] | what is measured and how it is reported |
+//! | [`metrics`], [`energy`], [`record`] | what is measured; the record of a run |
 //! | [`driven`] | a device driven page by page without a trace, for benchmarks |
 //! | [`conform`] | runs conformance vectors |
 //! | [`recovery`] | how long a device takes to come up again |
@@ -31,9 +31,9 @@ pub mod host;
 mod live;
 pub mod metrics;
 pub mod part;
+pub mod record;
 pub mod recovery;
 pub mod requests;
-pub mod results;
 pub mod run;
 pub mod session;
 pub mod streamed;

@@ -7,7 +7,6 @@ use floatgate_core::described::RecoveryCost;
 use floatgate_core::wear::WearLeveling;
 use floatgate_core::{Ftl, Lpn, Refusal};
 use floatgate_trace::{Request, TraceError};
-use serde_json::Value;
 
 use crate::ageing::{self, Aged};
 use crate::clock::{Clock, Closed, Events};
@@ -15,8 +14,8 @@ use crate::config::{Recipe, RunConfig};
 use crate::conform::{VectorRequest, conform_scheme};
 use crate::driven::{Device, Driven};
 use crate::host::BeyondEnd;
+use crate::record::{Counters, Record};
 use crate::requests::RequestRow;
-use crate::results::record;
 use crate::session::{Session, options_of};
 use crate::wear::Levelling;
 
@@ -138,10 +137,10 @@ struct Job<'a> {
 /// A scheme in the simulator: the life of a scheme in which a page is nothing but a time.
 #[derive(Clone, Copy, Debug)]
 pub struct Simulated {
-    run: fn(Job<'_>) -> Result<Value, RunError>,
+    run: fn(Job<'_>) -> Result<Record, RunError>,
     memory_bytes: fn(&RunConfig) -> Result<u64, Refusal>,
     recovery_costs: fn(&RunConfig) -> Result<Vec<RecoveryCost>, Refusal>,
-    conform: fn(&RunConfig, &[VectorRequest]) -> Result<Value, String>,
+    conform: fn(&RunConfig, &[VectorRequest]) -> Result<Counters, String>,
     drive: fn(&RunConfig) -> Result<Box<dyn Driven>, Refusal>,
 }
 
@@ -173,7 +172,7 @@ impl Simulated {
         config: &RunConfig,
         source: &mut dyn Source,
         progress: &mut dyn FnMut(Progress),
-    ) -> Result<Value, RunError> {
+    ) -> Result<Record, RunError> {
         (self.run)(Job {
             config,
             source,
@@ -192,7 +191,7 @@ impl Simulated {
         source: &mut dyn Source,
         progress: &mut dyn FnMut(Progress),
         rows: &mut TakeRows<'_>,
-    ) -> Result<Value, RunError> {
+    ) -> Result<Record, RunError> {
         // A plain closure of this call's lifetime: what `rows` borrows may live longer.
         let mut rows = |some: &[RequestRow]| rows(some);
         (self.run)(Job {
@@ -224,7 +223,11 @@ impl Simulated {
     ///
     /// # Errors
     /// What is wrong with the vector, or a broken law.
-    pub fn conform(&self, config: &RunConfig, requests: &[VectorRequest]) -> Result<Value, String> {
+    pub fn conform(
+        &self,
+        config: &RunConfig,
+        requests: &[VectorRequest],
+    ) -> Result<Counters, String> {
         (self.conform)(config, requests)
     }
 
@@ -252,7 +255,7 @@ fn drive_scheme<S: Ftl<Page = Lpn>>(config: &RunConfig) -> Result<Box<dyn Driven
     })
 }
 
-fn run_scheme<S: Ftl<Page = Lpn>>(job: Job<'_>) -> Result<Value, RunError> {
+fn run_scheme<S: Ftl<Page = Lpn>>(job: Job<'_>) -> Result<Record, RunError> {
     if closed_form(job.config)? {
         run_on::<S, Closed>(job)
     } else {
@@ -260,7 +263,7 @@ fn run_scheme<S: Ftl<Page = Lpn>>(job: Job<'_>) -> Result<Value, RunError> {
     }
 }
 
-fn run_on<S: Ftl<Page = Lpn>, C: Clock>(mut job: Job<'_>) -> Result<Value, RunError> {
+fn run_on<S: Ftl<Page = Lpn>, C: Clock>(mut job: Job<'_>) -> Result<Record, RunError> {
     let mut session = Session::<S, C>::new(job.config)?;
     let mut aged = Vec::new();
     for &recipe in &job.config.ageing {
@@ -288,7 +291,7 @@ fn run_on<S: Ftl<Page = Lpn>, C: Clock>(mut job: Job<'_>) -> Result<Value, RunEr
     session.settle();
     hand_over(&mut session, &mut job, 1)?;
     session.check_laws().map_err(RunError::Law)?;
-    Ok(record(&session, &aged))
+    Ok(Record::of(&session, aged))
 }
 
 /// Requests read before they are played, so that their table entries are at hand by then: about as many as
@@ -454,7 +457,7 @@ mod tests {
     use floatgate_trace::{OpenOptions, open_reader};
 
     /// Plays a trace of page requests on a device of 64 logical pages of 4096 bytes, 8 a block.
-    fn play_text(text: &'static str) -> Result<Value, RunError> {
+    fn play_text(text: &'static str) -> Result<Record, RunError> {
         let mut part = part("mt29f16g08").expect("a preset").clone();
         part.pages_per_block = 8;
         let config = RunConfig {

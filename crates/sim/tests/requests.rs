@@ -7,10 +7,10 @@ use floatgate_core::rng::SplitMix64;
 use floatgate_sim::clock::{FlashOp, OpKind};
 use floatgate_sim::config::RunConfig;
 use floatgate_sim::host::Kind;
+use floatgate_sim::record::{Causes, Record};
 use floatgate_sim::requests::{RequestRow, RequestsFile};
 use floatgate_sim::run::{Decoded, Simulated};
 use floatgate_trace::{Op, Request};
-use serde_json::Value;
 
 fn r(arrival_ns: u64, op: Op, offset: u64, bytes: u64) -> Request {
     Request {
@@ -22,9 +22,9 @@ fn r(arrival_ns: u64, op: Op, offset: u64, bytes: u64) -> Request {
     }
 }
 
-fn record(scheme: &str, config: &RunConfig, requests: &[Request]) -> (Value, Vec<RequestRow>) {
-    let catalog = floatgate_schemes::catalog::<Simulated>();
-    let scheme = catalog.find(scheme).expect("a scheme").life;
+fn record(scheme: &str, config: &RunConfig, requests: &[Request]) -> (Record, Vec<RequestRow>) {
+    let schemes = schemes();
+    let scheme = find(&schemes, scheme).expect("it is in the registry");
     let mut rows = Vec::new();
     let record = scheme
         .run_recording(
@@ -149,30 +149,31 @@ fn rows_add_up_to_the_counters() {
                 .all(|(i, row)| row.request == i as u64)
         );
         let sum = |of: &dyn Fn(&RequestRow) -> u64| rows.iter().map(of).sum::<u64>();
-        let count = |path: &str| record.pointer(path).and_then(Value::as_u64).unwrap_or(0);
+        let flash = &record.counters.flash;
         let machine = config.device.machine();
         let of = |kind| machine.duration_ns(FlashOp::new(kind, 0));
-        let pages = |cause: &str| {
-            count(&format!("/counters/flash/reads/{cause}")) * of(OpKind::Read)
-                + count(&format!("/counters/flash/programs/{cause}")) * of(OpKind::Program)
-                + count(&format!("/counters/flash/oob_reads/{cause}")) * of(OpKind::OobRead)
+        let pages = |cause: fn(&Causes) -> u64| {
+            cause(&flash.reads) * of(OpKind::Read)
+                + cause(&flash.programs) * of(OpKind::Program)
+                + cause(&flash.oob_reads) * of(OpKind::OobRead)
         };
         let saved = of(OpKind::Read) + of(OpKind::Program) - of(OpKind::CopyBack);
-        let erases =
-            |cause: &str| count(&format!("/counters/flash/erases/{cause}")) * of(OpKind::Erase);
-        let all = pages("gc") + pages("map") + erases("gc") + erases("map");
+        let erases = flash.erases.sum() * of(OpKind::Erase);
+        let all = pages(|cause| cause.gc) + pages(|cause| cause.map) + erases;
         let behind = sum(&|row| row.work.gc_ns + row.work.translation_ns);
         assert_eq!(
             behind,
-            all - count("/stats/copybacks") * saved,
+            all - record.stats.copybacks * saved,
             "{scheme} {channels}"
         );
-        assert!(sum(&|row| row.work.flash_ns) <= pages("host"));
+        assert!(sum(&|row| row.work.flash_ns) <= pages(|cause| cause.host));
         let responses = sum(&|row| row.end_ns - row.arrival_ns) as f64 / rows.len() as f64 / 1000.0;
         let mean = record
-            .pointer("/time/response/all/mean_us")
-            .and_then(Value::as_f64)
-            .unwrap_or(0.0);
+            .time
+            .response
+            .all
+            .mean_us
+            .expect("there are requests");
         assert!((responses - mean).abs() < 1e-6 * mean, "{responses} {mean}");
         assert!(
             rows.iter()

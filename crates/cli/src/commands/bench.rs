@@ -13,10 +13,14 @@ use floatgate_sim::config::{Device, Host, RunConfig};
 use floatgate_sim::driven::{Ask, Done, Driven};
 use floatgate_sim::host::Kind;
 use floatgate_sim::part::part;
+use floatgate_sim::record::SCHEMA;
+use floatgate_sim::record::bench::{
+    BareSpeed, BenchDevice, BenchDocument, BenchFailure, BenchOutcome, SchemeSpeed, Speed,
+};
 use floatgate_sim::run::RunError;
-use serde_json::{Value, json};
 
 use super::schemes::find;
+use super::study::PROGRAM;
 use crate::args::BenchArgs;
 use crate::bare::{Bare, PAGES_PER_BLOCK};
 use crate::config::sizing::{Failure, guarded};
@@ -197,14 +201,14 @@ impl Measured {
         self.done.flash_operations as f64 / self.seconds
     }
 
-    fn json(&self) -> Value {
-        json!({
-            "host_pages": self.done.host_pages,
-            "seconds": self.seconds,
-            "host_pages_per_s": self.host_pages_per_s(),
-            "flash_operations": self.done.flash_operations,
-            "flash_operations_per_s": self.flash_operations_per_s(),
-        })
+    fn speed(&self) -> Speed {
+        Speed {
+            host_pages: self.done.host_pages,
+            seconds: self.seconds,
+            host_pages_per_s: self.host_pages_per_s(),
+            flash_operations: self.done.flash_operations,
+            flash_operations_per_s: self.flash_operations_per_s(),
+        }
     }
 }
 
@@ -457,41 +461,44 @@ fn text(bench: &Bench, bare: &BareLoop, rows: &[Row<'_>]) -> String {
     )
 }
 
-fn document(bench: &Bench, bare: &BareLoop, rows: &[Row<'_>]) -> Value {
+fn document(bench: &Bench, bare: &BareLoop, rows: &[Row<'_>]) -> BenchDocument {
     let pages = bench.flash_pages() as f64;
-    let results = rows.iter().map(|(scheme, row)| match row {
-        Ok(of) => json!({
-            "scheme": scheme.info.key,
-            "aged_device_writes": of.aged,
-            "steady": of.aged >= STEADY_DEVICE_WRITES as f64,
-            "random_writes": of.random.json(),
-            "random_writes_to_bare": of.to_bare,
-            "write_amplification": of.write_amplification,
-            "mixed": of.mixed.json(),
-            "sequential_writes": of.sequential.json(),
-            "state_bytes": of.held.bytes,
-            "bytes_per_flash_page": of.held.bytes as f64 / pages,
+    let outcome = |(scheme, row): &Row<'_>| match row {
+        Ok(of) => BenchOutcome::Measured(SchemeSpeed {
+            scheme: scheme.info.key.into(),
+            aged_device_writes: of.aged,
+            steady: of.aged >= STEADY_DEVICE_WRITES as f64,
+            random_writes: of.random.speed(),
+            random_writes_to_bare: of.to_bare,
+            write_amplification: of.write_amplification,
+            mixed: of.mixed.speed(),
+            sequential_writes: of.sequential.speed(),
+            state_bytes: of.held.bytes,
+            bytes_per_flash_page: of.held.bytes as f64 / pages,
         }),
-        Err(failure) => json!({"scheme": scheme.info.key, "failed": reason(failure)}),
-    });
-    json!({
-        "schema": floatgate_sim::results::SCHEMA,
-        "program": concat!("floatgate ", env!("CARGO_PKG_VERSION")),
-        "device": {
-            "flash_pages": bench.flash_pages(),
-            "logical_pages": bench.logical_pages(),
-            "page_bytes": PAGE_BYTES,
-            "pages_per_block": PAGES_PER_BLOCK,
-            "dies": bench.dies,
-            "channels": bench.channels,
+        Err(failure) => BenchOutcome::Failed(BenchFailure {
+            scheme: scheme.info.key.into(),
+            failed: reason(failure),
+        }),
+    };
+    BenchDocument {
+        schema: SCHEMA,
+        program: PROGRAM.into(),
+        device: BenchDevice {
+            flash_pages: bench.flash_pages(),
+            logical_pages: bench.logical_pages(),
+            page_bytes: PAGE_BYTES,
+            pages_per_block: PAGES_PER_BLOCK,
+            dies: bench.dies,
+            channels: bench.channels,
         },
-        "measuring_s": bench.time.as_secs_f64(),
-        "warm_up_s": bench.warm_up.as_secs_f64(),
-        "memory_measured_as": bare.held.how(),
-        "bare_loop": {
-            "random_writes_per_s": median(bare.rates.clone()),
-            "bytes_per_flash_page": bare.held.bytes as f64 / pages,
+        measuring_s: bench.time.as_secs_f64(),
+        warm_up_s: bench.warm_up.as_secs_f64(),
+        memory_measured_as: bare.held.how().into(),
+        bare_loop: BareSpeed {
+            random_writes_per_s: median(bare.rates.clone()),
+            bytes_per_flash_page: bare.held.bytes as f64 / pages,
         },
-        "results": results.collect::<Vec<_>>(),
-    })
+        results: rows.iter().map(outcome).collect(),
+    }
 }

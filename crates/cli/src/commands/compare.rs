@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use cpu_time::ThreadTime;
 use floatgate_catalog::Scheme;
+use floatgate_core::report::Memory;
 use floatgate_sim::config::RunConfig;
+use floatgate_sim::record::{self, Record};
 use floatgate_sim::run::{Decoded, Progress};
-use serde_json::Value;
 
 use super::parallel;
 use super::schemes::find;
-use super::study::{Scan, Study, document, failed_json, notes_text, write_report};
+use super::study::{Scan, Study, document, failed, notes_text, write_report};
 use crate::args::CompareArgs;
 use crate::config::sizing::{Failure, guarded, size, try_out};
 use crate::errors::{Outcome, Problem};
@@ -108,10 +109,6 @@ impl<'a> Job<'a> {
             .unwrap_or(Failure::Bug("not refused".into()));
         study.problem(self.scheme, failure)
     }
-
-    fn json(&self, failure: &Failure) -> Value {
-        failed_json(&self.config, self.scheme.info.title, failure)
-    }
 }
 
 /// The runs that are under way at one time may be the largest ones.
@@ -138,7 +135,7 @@ fn play(
     trace: &traces::Decoded,
     study: &Study,
     workers: usize,
-) -> Vec<Result<Value, Failure>> {
+) -> Vec<Result<Record, Failure>> {
     let runnable = jobs.iter().filter(|job| job.refused.is_none()).count() as u64;
     let passes = 1 + study
         .plan
@@ -187,7 +184,7 @@ fn time_of_first(job: &Job<'_>, trace: &traces::Decoded) -> u64 {
     start.elapsed().as_nanos() as u64
 }
 
-fn play_one(job: &Job<'_>, trace: &traces::Decoded, bar: &Bar) -> Result<Value, Failure> {
+fn play_one(job: &Job<'_>, trace: &traces::Decoded, bar: &Bar) -> Result<Record, Failure> {
     if let Some(failure) = &job.refused {
         return Err(failure.clone());
     }
@@ -211,7 +208,7 @@ fn finish(
     args: &CompareArgs,
     study: &Study,
     jobs: &[Job<'_>],
-    rows: Vec<Result<Value, Failure>>,
+    rows: Vec<Result<Record, Failure>>,
     trace: &traces::Decoded,
     scan: &Scan,
 ) -> Outcome<()> {
@@ -231,23 +228,23 @@ fn finish(
     {
         return Err(job.problem(study));
     }
-    let records: Vec<&Value> = rows.iter().filter_map(|row| row.as_ref().ok()).collect();
+    let records: Vec<&Record> = rows.iter().filter_map(|row| row.as_ref().ok()).collect();
     let notes = notes::of(&records, &study.plan, scan.span_s(&study.plan));
     let table = table(jobs, &rows);
     let bug = rows.iter().zip(jobs).find_map(|(row, job)| match row {
         Err(Failure::Bug(text)) => Some(Problem::bug(format!("{}: {text}", job.scheme.info.key))),
         _ => None,
     });
-    let results: Vec<Value> = rows
-        .into_iter()
-        .zip(jobs)
-        .map(|(row, job)| row.unwrap_or_else(|failure| job.json(&failure)))
-        .collect();
-    let document = document(&trace.about, &study.plan, results, &notes);
+    let results = rows.into_iter().zip(jobs);
+    let results = results.map(|(row, job)| match row {
+        Ok(record) => record::Outcome::Record(Box::new(record)),
+        Err(failure) => failed(&job.config, job.scheme.info.title, failure),
+    });
+    let document = document(&trace.about, &study.plan, results.collect(), notes);
     if args.setup.json {
         output::print_json(&document)?;
     } else {
-        output::print(&format!("\n{table}{}\n", notes_text(&notes)))?;
+        output::print(&format!("\n{table}{}\n", notes_text(&document.notes)))?;
     }
     if let Some(path) = report_path(args) {
         write_report(&path, &document)?;
@@ -263,7 +260,7 @@ fn report_path(args: &CompareArgs) -> Option<PathBuf> {
 }
 
 /// The comparison, one line a scheme.
-fn table(jobs: &[Job<'_>], rows: &[Result<Value, Failure>]) -> String {
+fn table(jobs: &[Job<'_>], rows: &[Result<Record, Failure>]) -> String {
     let mut table = Table::new(&[
         "<scheme",
         "mean",
@@ -295,51 +292,29 @@ fn table(jobs: &[Job<'_>], rows: &[Result<Value, Failure>]) -> String {
     )
 }
 
-fn cells(key: &str, record: &Value) -> [String; 12] {
-    let number = |path| notes::number(record, path);
-    let whole = |path| count(notes::whole(record, path));
-    let time = |path| number(path).map_or_else(|| "-".into(), micros);
+fn cells(key: &str, record: &Record) -> [String; 12] {
+    let time = |us: Option<f64>| us.map_or_else(|| "-".into(), micros);
+    let (response, merges) = (&record.time.response.all, &record.counters.merges);
     [
         key.into(),
-        time("time/response/all/mean_us"),
-        time("time/response/all/p99_us"),
-        short_or_dash(number("derived/write_amplification")),
-        whole("derived/erases"),
-        whole("counters/merges/switch"),
-        whole("counters/merges/partial"),
-        whole("counters/merges/full"),
-        whole("counters/merges/dead"),
-        count(other_merges(record)),
+        time(response.mean_us),
+        time(response.p99_us),
+        short_or_dash(record.derived.write_amplification),
+        count(record.derived.erases),
+        count(merges.switch),
+        count(merges.partial),
+        count(merges.full),
+        count(merges.dead),
+        count(merges.own.values().sum()),
         map_memory(record),
-        number("energy/total_uj").map_or_else(|| "-".into(), energy),
+        energy(record.energy.total_uj),
     ]
 }
 
-/// Merges of kinds that only this scheme has.
-fn other_merges(record: &Value) -> u64 {
-    const COMMON: [&str; 5] = ["switch", "partial", "full", "dead", "full_merge_associated"];
-    let Some(merges) = record["counters"]["merges"].as_object() else {
-        return 0;
-    };
-    merges
-        .iter()
-        .filter(|(kind, _)| !COMMON.contains(&kind.as_str()))
-        .filter_map(|(_, n)| n.as_u64())
-        .sum()
-}
-
 /// Bytes of the tables in the controller's memory; what lies in phase-change memory apart.
-fn map_memory(record: &Value) -> String {
-    let of = |places: &[&str]| -> f64 {
-        let tables = record["tables"]["tables"].as_array().into_iter().flatten();
-        let inside = tables.filter(|table| {
-            table["memory"]
-                .as_str()
-                .is_some_and(|memory| places.contains(&memory))
-        });
-        inside.filter_map(|table| table["bytes"].as_f64()).sum()
-    };
-    let (ram, pcm) = (of(&["sram", "dram"]), of(&["pcm"]));
+fn map_memory(record: &Record) -> String {
+    let of = |places: &[Memory]| record.tables.bytes_in(places);
+    let (ram, pcm) = (of(&[Memory::Sram, Memory::Dram]), of(&[Memory::Pcm]));
     if pcm > 0.0 {
         format!("{} + {} PCM", bytes(ram), bytes(pcm))
     } else {

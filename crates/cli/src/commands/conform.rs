@@ -7,6 +7,7 @@ use floatgate_catalog::Scheme;
 use floatgate_sim::conform::{
     Difference, check_timing, config_of, differences, is_timing, parse_requests, timing_json,
 };
+use floatgate_sim::record::Counters;
 use serde_json::{Value, json};
 
 use super::schemes::find;
@@ -49,7 +50,7 @@ pub fn run(args: &ConformArgs, schemes: &[Scheme]) -> Outcome<ExitCode> {
         }
     }
     if args.json {
-        output::print_json(&results.into())?;
+        output::print_json(&results)?;
     }
     Ok(ExitCode::from(code))
 }
@@ -134,7 +135,7 @@ fn check(file: &Path, schemes: &[Scheme]) -> Verdict {
 }
 
 /// The counters that come out, or why none do; the outer error is about the file.
-fn play(file: &Path, vector: &Value, schemes: &[Scheme]) -> Outcome<Result<Value, String>> {
+fn play(file: &Path, vector: &Value, schemes: &[Scheme]) -> Outcome<Result<Counters, String>> {
     let name = file.display();
     let config = config_of(vector)
         .map_err(|refusal| Problem::new(format!("{name}: {}", refusal.message)))?;
@@ -163,6 +164,6 @@ fn counters(file: &Path, schemes: &[Scheme]) -> Outcome<Value> {
         return Ok(vector);
     }
     let got = play(file, &vector, schemes)?.map_err(failed)?;
-    vector["counters"] = got;
+    vector["counters"] = serde_json::to_value(got).map_err(|error| failed(error.to_string()))?;
     Ok(vector)
 }

@@ -9,7 +9,6 @@ use floatgate_device::image::{self, CheckReport, DumpSelection, ImageError, Imag
 use floatgate_device::spares::pairs::PairGuard;
 use floatgate_device::stored::check_image;
 use floatgate_device::{DeviceError, SparesOptions};
-use serde_json::Value;
 
 use super::schemes::find;
 use crate::args::{ImageArgs, ImageCheckArgs, ImageCreateArgs, ImageDumpArgs};
@@ -98,7 +97,7 @@ pub fn info(args: &ImageArgs) -> Outcome<()> {
 
 fn show_info(info: &ImageInfo, as_json: bool) -> Outcome<()> {
     if as_json {
-        return output::print_json(&json_of(info)?);
+        return output::print_json(info);
     }
     output::print(&info.to_string())
 }
@@ -107,7 +106,7 @@ fn show_info(info: &ImageInfo, as_json: bool) -> Outcome<()> {
 pub fn check(args: &ImageCheckArgs, catalog: &Catalog) -> Outcome<ExitCode> {
     let report: CheckReport = check_image(&args.file, catalog).map_err(unusable)?;
     if args.json {
-        output::print_json(&json_of(&report)?)?;
+        output::print_json(&report)?;
     } else {
         output::print(&report.to_string())?;
     }
@@ -129,13 +128,9 @@ pub fn dump(args: &ImageDumpArgs) -> Outcome<()> {
     };
     let dump = image::dump(&args.file, &selection).map_err(unusable)?;
     if args.json {
-        return output::print_json(&json_of(&dump)?);
+        return output::print_json(&dump);
     }
     output::print(&dump.to_string())
-}
-
-fn json_of(value: &impl serde::Serialize) -> Outcome<Value> {
-    serde_json::to_value(value).map_err(|error| Problem::bug(error.to_string()))
 }
 
 /// An image that cannot be read, with what helps.

@@ -11,6 +11,7 @@ mod parallel;
 pub mod parts;
 pub mod recovery;
 pub mod run;
+pub mod schema;
 pub mod schemes;
 mod study;
 pub mod torture;

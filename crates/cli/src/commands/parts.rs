@@ -1,7 +1,6 @@
 //! `floatgate parts`.
 
 use floatgate_sim::part::{PARTS, Part};
-use serde_json::Value;
 
 use crate::args::JsonArgs;
 use crate::errors::Outcome;
@@ -11,11 +10,7 @@ use crate::table::{Table, bytes, count, micros};
 /// Prints the flash parts.
 pub fn run(args: &JsonArgs) -> Outcome<()> {
     if args.json {
-        let parts: Vec<Value> = PARTS
-            .iter()
-            .map(|part| serde_json::to_value(part).unwrap_or_default())
-            .collect();
-        return output::print_json(&parts.into());
+        return output::print_json(&PARTS);
     }
     let mut table = Table::new(&[
         "<part",

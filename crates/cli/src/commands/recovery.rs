@@ -6,8 +6,8 @@ use floatgate_core::described::RecoveryCost;
 use floatgate_core::options::{Setting, Value as Word};
 use floatgate_sim::config::{Device, Host, RunConfig};
 use floatgate_sim::part::{PARTS, part};
+use floatgate_sim::record::recovery::{RecoveryDevice, RecoveryDocument, RecoveryRow};
 use floatgate_sim::recovery::time_ns;
-use serde_json::{Value, json};
 
 use super::schemes::find;
 use crate::args::RecoveryArgs;
@@ -22,14 +22,6 @@ const DATA_BLOCKS_A_LOG_BLOCK: u64 = 512;
 const LOG_BLOCKS_A_DIE_MIN: u64 = 8;
 /// Entries in a map page unless an option says otherwise.
 const MAP_ENTRIES_A_PAGE: u32 = 512;
-
-/// One way of coming up.
-struct Row<'a> {
-    scheme: &'a str,
-    options: String,
-    cost: RecoveryCost,
-    time_ns: u64,
-}
 
 /// Prints what bringing a device back takes, scheme by scheme.
 pub fn run(args: &RecoveryArgs, schemes: &[Scheme]) -> Outcome<()> {
@@ -49,7 +41,10 @@ pub fn run(args: &RecoveryArgs, schemes: &[Scheme]) -> Outcome<()> {
         }
     }
     match args.json {
-        true => output::print_json(&json_of(&device, &rows)),
+        true => output::print_json(&RecoveryDocument {
+            device: RecoveryDevice::of(&device),
+            rows,
+        }),
         false => print_table(&device, &rows),
     }
 }
@@ -117,12 +112,12 @@ fn map_blocks(device: &Device) -> i64 {
     i64::from(pages.div_ceil(device.part.pages_per_block)) + 1
 }
 
-fn rows_of<'a>(
+fn rows_of(
     args: &RecoveryArgs,
-    scheme: &'a Scheme,
+    scheme: &Scheme,
     device: &Device,
     variant: Vec<(String, Word)>,
-) -> Outcome<Vec<Row<'a>>> {
+) -> Outcome<Vec<RecoveryRow>> {
     let words: Vec<String> = variant
         .iter()
         .map(|(key, value)| match value {
@@ -157,23 +152,21 @@ fn rows_of<'a>(
         .recovery_costs(&config)
         .map_err(|refusal| Problem::new(format!("{}: {refusal}", scheme.info.key)))?;
     let machine = device.machine();
-    let row = |cost: RecoveryCost| Row {
-        scheme: scheme.info.key,
-        options: words.join(" "),
-        time_ns: time_ns(&machine, &cost),
-        cost,
+    let row = |cost: &RecoveryCost| {
+        let time_ns = time_ns(&machine, cost);
+        RecoveryRow::of(scheme.info.key, words.join(" "), cost, time_ns)
     };
-    Ok(costs.into_iter().map(row).collect())
+    Ok(costs.iter().map(row).collect())
 }
 
-fn after(cost: &RecoveryCost) -> &'static str {
-    match cost.is_after_shutdown {
+fn after(row: &RecoveryRow) -> &'static str {
+    match row.is_after_shutdown {
         true => "a shutdown",
         false => "a cut",
     }
 }
 
-fn print_table(device: &Device, rows: &[Row<'_>]) -> Outcome<()> {
+fn print_table(device: &Device, rows: &[RecoveryRow]) -> Outcome<()> {
     let mut table = Table::new(&[
         "<scheme",
         "<options",
@@ -187,19 +180,18 @@ fn print_table(device: &Device, rows: &[Row<'_>]) -> Outcome<()> {
         "<time",
     ]);
     for row in rows {
-        let cost = &row.cost;
         let mut cells = vec![
-            row.scheme.to_string(),
+            row.scheme.clone(),
             row.options.clone(),
-            cost.means.to_string(),
-            after(cost).to_string(),
+            row.means.clone(),
+            after(row).to_string(),
         ];
         let counts = [
-            cost.oob_reads,
-            cost.page_reads,
-            cost.pcm_reads,
-            cost.programs,
-            cost.erases,
+            row.oob_reads,
+            row.page_reads,
+            row.pcm_reads,
+            row.programs,
+            row.erases,
         ];
         cells.extend(counts.map(count));
         cells.push(micros(row.time_ns as f64 / 1000.0));
@@ -215,33 +207,4 @@ fn print_table(device: &Device, rows: &[Row<'_>]) -> Outcome<()> {
         part.page_bytes,
         part.name
     ))
-}
-
-fn json_of(device: &Device, rows: &[Row<'_>]) -> Value {
-    let row = |row: &Row<'_>| {
-        let cost = &row.cost;
-        json!({
-            "scheme": row.scheme,
-            "options": row.options,
-            "means": cost.means,
-            "is_after_shutdown": cost.is_after_shutdown,
-            "oob_reads": cost.oob_reads,
-            "page_reads": cost.page_reads,
-            "pcm_reads": cost.pcm_reads,
-            "programs": cost.programs,
-            "erases": cost.erases,
-            "time_ns": row.time_ns,
-        })
-    };
-    json!({
-        "device": {
-            "part": device.part.name,
-            "dies": device.dies,
-            "blocks_per_die": device.blocks,
-            "pages_per_block": device.part.pages_per_block,
-            "page_bytes": device.part.page_bytes,
-            "logical_pages": device.logical_pages,
-        },
-        "rows": rows.iter().map(row).collect::<Vec<Value>>(),
-    })
 }

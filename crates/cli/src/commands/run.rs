@@ -1,6 +1,7 @@
 //! `floatgate run`: one scheme on one trace, read as it is played.
 
 use floatgate_catalog::Scheme;
+use floatgate_sim::record;
 use floatgate_sim::requests::RequestsFile;
 use floatgate_sim::run::Progress;
 use floatgate_sim::streamed::Streamed;
@@ -90,11 +91,12 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
     }
     let notes = notes::of(&[&record], &study.plan, scan.span_s(&study.plan));
     let text = text::of(&record);
-    let document = document(&about, &study.plan, vec![record], &notes);
+    let results = vec![record::Outcome::Record(Box::new(record))];
+    let document = document(&about, &study.plan, results, notes);
     if args.setup.json {
         output::print_json(&document)?;
     } else {
-        output::print(&format!("\n{text}{}\n", notes_text(&notes)))?;
+        output::print(&format!("\n{text}{}\n", notes_text(&document.notes)))?;
     }
     match &args.setup.report {
         Some(path) => write_report(path, &document),

@@ -33,7 +33,7 @@ pub fn find<'a>(schemes: &'a [Scheme], name: &str) -> Outcome<&'a Scheme> {
 
 fn list(as_json: bool, schemes: &[Scheme]) -> Outcome<()> {
     if as_json {
-        return output::print_json(&schemes.iter().map(json_of).collect());
+        return output::print_json(&schemes.iter().map(json_of).collect::<Vec<_>>());
     }
     let mut table = Table::new(&["<scheme", "<what it is", "<source"]);
     for scheme in schemes {

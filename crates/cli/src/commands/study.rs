@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use floatgate_catalog::Scheme;
-use floatgate_core::options::OptionValue;
 use floatgate_sim::config::RunConfig;
+use floatgate_sim::record::{
+    self, Configuration, DeviceSettings, Document, Failed, HostSettings, Reason, RunSettings,
+    SCHEMA,
+};
 use floatgate_trace::Request;
-use serde_json::{Value, json};
 
 use crate::args::Setup;
 use crate::config::Settings;
@@ -103,79 +105,58 @@ impl Scan {
     }
 }
 
+/// The program as its results name it.
+pub const PROGRAM: &str = concat!("floatgate ", env!("CARGO_PKG_VERSION"));
+
 /// Everything of some runs in one value: what `--json` prints and the report shows.
-pub fn document(about: &About, plan: &Plan, results: Vec<Value>, notes: &[String]) -> Value {
-    json!({
-        "schema": floatgate_sim::results::SCHEMA,
-        "program": concat!("floatgate ", env!("CARGO_PKG_VERSION")),
-        "trace": about.json(),
-        "device": plan.describe(),
-        "configuration": configuration(plan),
-        "notes": notes,
-        "results": results,
-    })
+pub fn document(
+    about: &About,
+    plan: &Plan,
+    results: Vec<record::Outcome>,
+    notes: Vec<String>,
+) -> Document {
+    Document {
+        schema: SCHEMA,
+        program: PROGRAM.into(),
+        trace: about.record(),
+        device: plan.describe(),
+        configuration: configuration(plan),
+        notes,
+        results,
+    }
 }
 
 /// The device and the host as they were used, by the keys of the configuration.
-pub fn configuration(plan: &Plan) -> Value {
-    let (device, part, host) = (&plan.device, &plan.device.part, &plan.host);
-    json!({
-        "device": {
-            "part": part.name,
-            "source": part.source,
-            "dies": device.dies,
-            "channels": device.channels,
-            "planes": part.planes,
-            "blocks_per_die": device.blocks,
-            "data_blocks_per_die": plan.data_blocks_per_die(),
-            "logical_pages": device.logical_pages,
-            "page_bytes": part.page_bytes,
-            "oob_bytes": part.oob_bytes,
-            "pages_per_block": part.pages_per_block,
-            "t_r_us": part.t_r_ns as f64 / 1000.0,
-            "t_prog_us": part.t_prog_ns as f64 / 1000.0,
-            "t_bers_us": part.t_bers_ns as f64 / 1000.0,
-            "in_ps": part.in_ps,
-            "out_ps": part.out_ps,
-            "program_order": device.program_order.name(),
-            "mode": device.mode,
-            "copyback": device.copyback,
-            "wear_leveling": device.wear_leveling.show(),
-            "wear_gap": device.wear_gap,
+pub fn configuration(plan: &Plan) -> Configuration {
+    let page_bytes = plan.device.part.page_bytes;
+    Configuration {
+        device: DeviceSettings::of(&plan.device, plan.data_blocks_per_die()),
+        host: HostSettings::of(&plan.host, page_bytes),
+        run: RunSettings {
+            start: plan.start,
+            ageing: plan.ageing.iter().map(ToString::to_string).collect(),
         },
-        "host": {
-            "arrivals": host.arrivals,
-            "queue_depth": host.queue_depth,
-            "speed": host.speed,
-            "partial_write": host.partial_write,
-            "write_zeroes": if host.write_zeroes_as_writes { "write" } else { "trim" },
-            "beyond": host.beyond,
-            "compact_region_pages": host.region_pages(part.page_bytes),
-        },
-        "run": {
-            "start": plan.start.name(),
-            "ageing": plan.ageing.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        },
-    })
+    }
 }
 
 /// What a scheme of a comparison has instead of a record.
-pub fn failed_json(config: &RunConfig, title: &str, failure: &Failure) -> Value {
-    let (kind, text) = match failure {
-        Failure::Refused(refusal) => ("refused", refusal.message.clone()),
-        Failure::Trace(text) => ("failed", text.clone()),
-        Failure::Bug(text) => ("bug", text.clone()),
-    };
-    let mut value = json!({"scheme": config.scheme, "title": title});
-    value[kind] = text.into();
-    value
+pub fn failed(config: &RunConfig, title: &str, failure: Failure) -> record::Outcome {
+    record::Outcome::Failed(Failed {
+        scheme: config.scheme.clone(),
+        title: title.into(),
+        reason: match failure {
+            Failure::Refused(refusal) => Reason::Refused(refusal.message),
+            Failure::Trace(text) => Reason::Failed(text),
+            Failure::Bug(text) => Reason::Bug(text),
+        },
+    })
 }
 
 /// Writes the report and says where it is.
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn write_report(path: &Path, document: &Value) -> Outcome<()> {
+pub fn write_report(path: &Path, document: &Document) -> Outcome<()> {
     output::write_file(path, &report::html(document))?;
     output::tell(&format!("Report: {}", path.display()));
     Ok(())

@@ -32,7 +32,7 @@ pub fn run(args: &ConvertArgs) -> Outcome<()> {
     if args.json {
         let written = serde_json::to_value(summary).unwrap_or_default();
         return output::print_json(
-            &json!({"trace": about.json(), "format": format.name(), "written": written}),
+            &json!({"trace": about.record(), "format": format.name(), "written": written}),
         );
     }
     let out = args.out.display();

@@ -82,7 +82,7 @@ fn list(as_json: bool) -> Outcome<()> {
                 json!({"name": g.name, "summary": g.summary, "source": g.source, "parameters": params})
             })
             .collect();
-        return output::print_json(&all.into());
+        return output::print_json(&all);
     }
     let mut out = String::new();
     for generator in generators() {

@@ -41,7 +41,7 @@ pub fn run(args: &InfoArgs) -> Outcome<()> {
     let about = About::of(&choice, &reader);
     if args.json {
         let statistics = serde_json::to_value(&statistics).unwrap_or_default();
-        return output::print_json(&json!({"trace": about.json(), "statistics": statistics}));
+        return output::print_json(&json!({"trace": about.record(), "statistics": statistics}));
     }
     let sections = [
         format!("{}\n", about.describe()),

@@ -2,6 +2,9 @@
 
 pub mod text;
 
+use floatgate_sim::record::Document;
+use floatgate_sim::record::fleet::FleetDocument;
+use serde::Serialize;
 use serde_json::Value;
 
 const TEMPLATE: &str = include_str!("report.html");
@@ -11,18 +14,19 @@ const RUNS: &str = include_str!("report.js");
 const FLEET: &str = include_str!("fleet.js");
 
 /// The report of a run or a comparison as one file that needs nothing else: data, style and script are inside.
-pub fn html(document: &Value) -> String {
+pub fn html(document: &Document) -> String {
     page(document, RUNS)
 }
 
 /// The report of a fleet, likewise.
-pub fn fleet_html(document: &Value) -> String {
+pub fn fleet_html(document: &FleetDocument) -> String {
     page(document, FLEET)
 }
 
-fn page(document: &Value, script: &str) -> String {
+fn page(document: &impl Serialize, script: &str) -> String {
+    let data = serde_json::to_value(document).unwrap_or_default();
     // `</script>` in a name must not end the data; JSON lets `<` be written otherwise.
-    let data = round(document).to_string().replace('<', "\\u003c");
+    let data = round(&data).to_string().replace('<', "\\u003c");
     let (head, rest) = TEMPLATE.split_once("/*STYLE*/").unwrap_or((TEMPLATE, ""));
     let (body, rest) = rest.split_once("/*DATA*/").unwrap_or((rest, ""));
     let (middle, tail) = rest.split_once("/*SCRIPT*/").unwrap_or((rest, ""));

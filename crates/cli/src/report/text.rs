@@ -1,17 +1,12 @@
 //! The result of a single run as text.
 
-use serde_json::Value;
+use floatgate_sim::record::{Brief, Latency, Record};
 
-use crate::notes::{number, whole};
-use crate::table::{Table, bytes, count, energy, micros, percent, short_or_dash};
+use crate::table::{Table, bytes, count, energy, micros, percent, short, short_or_dash};
 
 /// All that a person wants to know of a run.
-pub fn of(record: &Value) -> String {
-    let title = format!(
-        "{} ({})\n",
-        record["title"].as_str().unwrap_or_default(),
-        record["scheme"].as_str().unwrap_or_default()
-    );
+pub fn of(record: &Record) -> String {
+    let title = format!("{} ({})\n", record.title, record.scheme);
     let sections = [
         title,
         ageing(record),
@@ -30,28 +25,29 @@ pub fn of(record: &Value) -> String {
         .join("\n")
 }
 
-fn ageing(record: &Value) -> String {
-    let steps = record["ageing"].as_array().into_iter().flatten();
+fn ageing(record: &Record) -> String {
+    let steps = record.ageing.iter();
     steps
         .map(|step| {
-            let settled = match step["settled"].as_bool() {
+            let settled = match step.settled {
                 Some(true) => format!(
                     ", settled at write amplification {}",
-                    short_or_dash(number(step, "write_amplification"))
+                    short_or_dash(step.write_amplification)
                 ),
                 Some(false) => ", did not settle".into(),
                 None => String::new(),
             };
-            format!(
-                "aged by {}: {} pages{settled}\n",
-                step["recipe"].as_str().unwrap_or_default(),
-                count(whole(step, "page_writes"))
-            )
+            let pages = count(step.page_writes);
+            format!("aged by {}: {pages} pages{settled}\n", step.recipe)
         })
         .collect()
 }
 
-fn responses(record: &Value) -> String {
+fn micros_or_dash(us: Option<f64>) -> String {
+    us.map_or_else(|| "-".into(), micros)
+}
+
+fn responses(record: &Record) -> String {
     let mut table = Table::new(&[
         "<response",
         "requests",
@@ -63,203 +59,169 @@ fn responses(record: &Value) -> String {
         "p99.9",
         "max",
     ]);
-    for kind in ["all", "read", "write", "trim", "flush"] {
-        let of = &record["time"]["response"][kind];
-        if whole(of, "count") == 0 {
-            continue;
-        }
-        let mut cells = vec![
-            if kind == "all" {
-                "read+write".to_string()
-            } else {
-                kind.into()
-            },
-            count(whole(of, "count")),
+    let response = &record.time.response;
+    let whole = |l: &Latency| {
+        let times = [
+            l.mean_us,
+            l.deviation_us,
+            l.p50_us,
+            l.p90_us,
+            l.p99_us,
+            l.p99_9_us,
+            l.max_us,
         ];
-        for value in [
-            "mean_us",
-            "deviation_us",
-            "p50_us",
-            "p90_us",
-            "p99_us",
-            "p99_9_us",
-            "max_us",
-        ] {
-            cells.push(number(of, value).map_or_else(|| "-".into(), micros));
+        (l.count, times)
+    };
+    let brief = |b: &Brief| {
+        let times = [b.mean_us, None, None, None, None, None, b.max_us];
+        (b.count, times)
+    };
+    for (kind, (requests, times)) in [
+        ("read+write", whole(&response.all)),
+        ("read", whole(&response.read)),
+        ("write", whole(&response.write)),
+        ("trim", brief(&response.trim)),
+        ("flush", brief(&response.flush)),
+    ] {
+        if requests > 0 {
+            let mut cells = vec![kind.to_string(), count(requests)];
+            cells.extend(times.map(micros_or_dash));
+            table.row(cells);
         }
-        table.row(cells);
     }
     table.render()
 }
 
-fn throughput(record: &Value) -> String {
-    let time = |path| number(record, path).map_or_else(|| "-".into(), micros);
+fn throughput(record: &Record) -> String {
+    let time = &record.time;
     let mut table = Table::new(&["<", "<"]);
-    table.row([
-        "elapsed",
-        &format!("{} s", short_or_dash(number(record, "time/elapsed_s"))),
-    ]);
+    table.row(["elapsed", &format!("{} s", short(time.elapsed_s))]);
     table.row([
         "service, queueing (mean)",
         &format!(
             "{}, {}",
-            time("time/service/mean_us"),
-            time("time/queue/mean_us")
+            micros_or_dash(time.service.mean_us),
+            micros_or_dash(time.queue.mean_us)
         ),
     ]);
-    table.row([
-        "requests a second",
-        &short_or_dash(number(record, "time/iops")),
-    ]);
+    table.row(["requests a second", &short_or_dash(time.iops)]);
     table.row([
         "throughput",
-        &format!(
-            "{} MB/s",
-            short_or_dash(number(record, "time/throughput_mb_s"))
-        ),
+        &format!("{} MB/s", short_or_dash(time.throughput_mb_s)),
     ]);
     table.row([
         "busiest die, busiest channel",
         &format!(
             "{}, {}",
-            busiest(record, "die_utilisation"),
-            busiest(record, "channel_utilisation")
+            busiest(&time.die_utilisation),
+            busiest(&time.channel_utilisation)
         ),
     ]);
     table.render()
 }
 
-fn busiest(record: &Value, what: &str) -> String {
-    let shares = record["time"][what]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_f64);
-    percent(shares.reduce(f64::max))
+fn busiest(shares: &[Option<f64>]) -> String {
+    percent(shares.iter().copied().flatten().reduce(f64::max))
 }
 
-fn operations(record: &Value) -> String {
+fn operations(record: &Record) -> String {
     let mut table = Table::new(&["<flash operations", "host", "moves", "map", "all"]);
-    for (name, key) in [
-        ("page reads", "reads"),
-        ("page programs", "programs"),
-        ("spare area reads", "oob_reads"),
-        ("erases", "erases"),
+    let flash = &record.counters.flash;
+    for (name, of) in [
+        ("page reads", &flash.reads),
+        ("page programs", &flash.programs),
+        ("spare area reads", &flash.oob_reads),
     ] {
-        let of = &record["counters"]["flash"][key];
-        let n = |cause| whole(of, cause);
-        let host = if key == "erases" {
-            "-".into()
-        } else {
-            count(n("host"))
-        };
-        table.row([
-            name.into(),
-            host,
-            count(n("gc")),
-            count(n("map")),
-            count(n("host") + n("gc") + n("map")),
-        ]);
+        let counts = [of.host, of.gc, of.map, of.sum()].map(count);
+        table.row([vec![name.to_string()], counts.into()].concat());
     }
+    let erases = &flash.erases;
+    table.row([
+        "erases".to_string(),
+        "-".into(),
+        count(erases.gc),
+        count(erases.map),
+        count(erases.sum()),
+    ]);
     table.render()
 }
 
-fn garbage(record: &Value) -> String {
+fn garbage(record: &Record) -> String {
     let mut table = Table::new(&["<", "<"]);
-    let n = |path| count(whole(record, path));
+    let (host, derived) = (&record.counters.host, &record.derived);
+    let pages = [host.page_reads, host.page_writes, host.page_trims].map(count);
     table.row([
         "pages read, written, trimmed by the host",
-        &format!(
-            "{}, {}, {}",
-            n("counters/host/page_reads"),
-            n("counters/host/page_writes"),
-            n("counters/host/page_trims")
-        ),
+        &pages.join(", "),
     ]);
     table.row([
         "write amplification",
-        &short_or_dash(number(record, "derived/write_amplification")),
+        &short_or_dash(derived.write_amplification),
     ]);
-    table.row(["pages copied", &n("derived/copies")]);
-    let merges = record["counters"]["merges"].as_object();
-    let merges = merges
-        .into_iter()
-        .flatten()
-        .filter(|(kind, _)| kind.as_str() != "full_merge_associated");
+    table.row(["pages copied", &count(derived.copies)]);
+    let merges = record.counters.merges.kinds();
     let merges: Vec<String> = merges
-        .map(|(kind, n)| format!("{kind} {}", count(n.as_u64().unwrap_or(0))))
+        .map(|(kind, n)| format!("{kind} {}", count(n)))
         .collect();
     table.row(["merges", &merges.join(", ")]);
-    if let Some(association) = number(record, "derived/association") {
+    if let Some(association) = derived.association {
         table.row([
             "logical blocks a full merge rebuilds (mean)",
-            &crate::table::short(association),
+            &short(association),
         ]);
     }
-    if let Some(share) = number(record, "derived/log_block_utilisation") {
+    if let Some(share) = derived.log_block_utilisation {
         table.row(["log block utilisation", &percent(Some(share))]);
     }
     table.render()
 }
 
-fn own(record: &Value) -> String {
+fn own(record: &Record) -> String {
     let mut table = Table::new(&["<", "<"]);
-    let extra = record["counters"]["extra"]
-        .as_object()
-        .into_iter()
-        .flatten();
-    extra.for_each(|(name, n)| table.row([name.replace('_', " "), count(n.as_u64().unwrap_or(0))]));
+    for (name, &n) in &record.counters.extra {
+        table.row([name.replace('_', " "), count(n)]);
+    }
     table.render()
 }
 
-fn wear_and_energy(record: &Value) -> String {
+fn wear_and_energy(record: &Record) -> String {
     let mut table = Table::new(&["<", "<"]);
-    let wear = |key| short_or_dash(number(record, &format!("wear/{key}")));
+    let wear = &record.wear;
     let counts = format!(
         "{} mean, {} to {}, deviation {}",
-        wear("mean"),
-        whole(record, "wear/min"),
-        whole(record, "wear/max"),
-        wear("sd")
+        short(wear.mean),
+        wear.min,
+        wear.max,
+        short(wear.sd)
     );
     table.row(["erases of a block", &counts]);
-    if let Some(lifetime) = number(record, "wear/lifetime_bytes") {
+    if let Some(lifetime) = wear.lifetime_bytes {
         table.row([
             "lifetime at this wear",
             &format!("{} of host data", bytes(lifetime)),
         ]);
     }
-    let uj = |key: &str| number(record, &format!("energy/{key}_uj")).unwrap_or(0.0);
-    let parts = [
-        "flash_read",
-        "flash_program",
-        "flash_erase",
-        "pcm_read",
-        "pcm_write",
-        "dram_access",
-        "dram_refresh",
-    ];
+    let parts = record.energy.components().into_iter();
     let parts: Vec<String> = parts
-        .into_iter()
-        .filter(|part| uj(part) > 0.0)
-        .map(|part| format!("{} {}", part.replace('_', " "), energy(uj(part))))
+        .filter(|(_, uj)| *uj > 0.0)
+        .map(|(name, uj)| format!("{name} {}", energy(uj)))
         .collect();
     table.row([
         "energy",
-        &format!("{} ({})", energy(uj("total")), parts.join(", ")),
+        &format!("{} ({})", energy(record.energy.total_uj), parts.join(", ")),
     ]);
     table.render()
 }
 
-fn memory(record: &Value) -> String {
+fn memory(record: &Record) -> String {
     let mut table = Table::new(&["<table", "entries", "bits an entry", "size", "<in"]);
-    for of in record["tables"]["tables"].as_array().into_iter().flatten() {
+    for of in &record.tables.tables {
         table.row([
-            of["name"].as_str().unwrap_or_default().to_string(),
-            count(whole(of, "entries")),
-            count(whole(of, "bits_per_entry")),
-            bytes(number(of, "bytes").unwrap_or(0.0).ceil()),
-            of["memory"].as_str().unwrap_or_default().to_string(),
+            of.name.clone(),
+            count(of.entries),
+            count(of.bits_per_entry),
+            bytes(of.bytes.ceil()),
+            of.memory.name().into(),
         ]);
     }
     table.render()

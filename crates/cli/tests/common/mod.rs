@@ -6,6 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use floatgate_sim::record::{Document, Outcome, Record};
+
 /// A folder for one test.
 pub struct Place {
     folder: tempfile::TempDir,
@@ -87,6 +89,20 @@ impl Ran {
     pub fn ok(self) -> Self {
         assert_eq!(self.code, 0, "{}", self.err);
         self
+    }
+
+    /// What `run` or `compare` printed.
+    #[track_caller]
+    pub fn document(&self) -> Document {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {}", self.out))
+    }
+
+    /// The record that `run` printed.
+    #[track_caller]
+    pub fn record(&self) -> Record {
+        let document = self.document();
+        let record = document.results.first().and_then(Outcome::record);
+        record.expect("a record").clone()
     }
 
     #[track_caller]

@@ -1,6 +1,7 @@
 //! The machine that a clock times: buses, dies and latencies (timing.md
 //! sections 1, 2 and 6).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The latest instant that a clock tells apart, about 292 years. Whatever
@@ -29,7 +30,7 @@ pub(crate) const fn mul_ns(a: u64, b: u64) -> u64 {
 }
 
 /// What of an operation costs time (timing.md sections 1 and 6).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// Command and address cycles, transfers and cell times.

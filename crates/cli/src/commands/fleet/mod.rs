@@ -17,7 +17,6 @@ use crate::table::some;
 
 use input::Input;
 use play::Fleet;
-use summary::Summary;
 
 /// The scheme of a fleet that names none.
 const DEFAULT_SCHEME: &str = "page";
@@ -48,14 +47,14 @@ pub fn run(args: &FleetArgs, schemes: &[Scheme]) -> Outcome<()> {
         let rows = some(written.rows, "row");
         output::tell(&format!("Volumes: {rows} in {}", path.display()));
     }
-    let summary = Summary::of(&study, &input, &chosen, fleet.describe(), &rows);
+    let summary = summary::of(&study, &input, &chosen, fleet.describe(), &rows);
     if args.setup.json {
-        output::print_json(&summary.json())?;
+        output::print_json(&summary)?;
     } else {
-        output::print(&summary.text())?;
+        output::print(&summary::text(&summary))?;
     }
     if let Some(path) = &args.setup.report {
-        output::write_file(path, &crate::report::fleet_html(&summary.json()))?;
+        output::write_file(path, &crate::report::fleet_html(&summary))?;
         output::tell(&format!("Report: {}", path.display()));
     }
     failures(&input, &chosen, &rows)
@@ -82,7 +81,7 @@ fn chosen<'a>(args: &FleetArgs, study: &Study, schemes: &'a [Scheme]) -> Outcome
 fn failures(input: &Input, chosen: &[&Scheme], rows: &[rows::Row]) -> Outcome<()> {
     let failed: Vec<(&rows::Row, &Failure)> = rows
         .iter()
-        .filter_map(|row| row.cells.as_ref().err().map(|failure| (row, failure)))
+        .filter_map(|row| row.measured.as_ref().err().map(|failure| (row, failure)))
         .collect();
     let name = |row: &rows::Row| {
         let volume = &input.volumes[row.volume].name;

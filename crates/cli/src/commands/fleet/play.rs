@@ -6,10 +6,9 @@ use floatgate_catalog::Scheme;
 use floatgate_sim::run::{Progress, Source};
 use floatgate_trace::split::VolumeReader;
 use floatgate_trace::{Request, TraceError};
-use serde_json::Value;
 
 use super::input::{Entry, Input};
-use super::rows::{Row, cells};
+use super::rows::{Measured, Row};
 use crate::commands::parallel;
 use crate::commands::study::{Scan, Study};
 use crate::config::resolve::Plan;
@@ -103,14 +102,14 @@ impl<'a> Fleet<'a> {
             |task| requests_of(task / schemes),
             |task| {
                 let (volume, scheme) = (task / schemes, task % schemes);
-                let cells = match &devices[volume] {
+                let measured = match &devices[volume] {
                     Ok(device) => self.run(&volumes[volume], self.chosen[scheme], device, &bar),
                     Err(failure) => Err(failure.clone()),
                 };
                 Row {
                     volume,
                     scheme,
-                    cells,
+                    measured,
                 }
             },
         );
@@ -165,7 +164,7 @@ impl<'a> Fleet<'a> {
         scheme: &Scheme,
         device: &Sized,
         bar: &Bar,
-    ) -> Result<Vec<u64>, Failure> {
+    ) -> Result<Measured, Failure> {
         let mut source = self.source(entry)?;
         let config = device.plan.run_of(scheme, &self.study.settings);
         let need = scheme
@@ -180,13 +179,13 @@ impl<'a> Fleet<'a> {
                 bar.add(n);
             }
         };
-        let record: Value = guarded(|| {
+        let record = guarded(|| {
             scheme
                 .life
                 .simulated
                 .run(&config, &mut source, &mut progress)
         })?;
-        Ok(cells(&record, &device.plan, device.span_s))
+        Ok(Measured::of(&record, &device.plan, device.span_s))
     }
 }
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use floatgate_catalog::Scheme;
+use floatgate_sim::record::Record;
 use floatgate_trace::columns::{Column, Kind, NONE, TableSummary, TableWriter};
-use serde_json::Value;
 
 use super::input::Input;
 use crate::config::resolve::Plan;
@@ -18,8 +18,52 @@ pub struct Row {
     pub volume: usize,
     /// The scheme's place among those chosen.
     pub scheme: usize,
-    /// Its cells in the order of [`MEASURED`] and then [`OWN`].
-    pub cells: Result<Vec<u64>, Failure>,
+    /// What was measured.
+    pub measured: Result<Measured, Failure>,
+}
+
+/// What is kept of a run: a fleet has too many for their records.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// Pages that the host wrote: what volumes are weighted by.
+    pub host_page_writes: u64,
+    /// Blocks erased.
+    pub erases: u64,
+    /// Valid pages moved.
+    pub copies: u64,
+    /// Pages programmed for one that the host wrote.
+    pub write_amplification: Option<f64>,
+    /// 99th percentile of the response times of reads and writes, us.
+    pub response_p99_us: Option<f64>,
+    /// How late the device was, if it did not keep up, s.
+    pub behind_s: Option<f64>,
+    /// In the order of [`MEASURED`] and then [`OWN`].
+    cells: Vec<u64>,
+}
+
+impl Measured {
+    /// Of a record.
+    pub fn of(record: &Record, plan: &Plan, span_s: f64) -> Self {
+        let behind_s = notes::backlog_s(record, plan, span_s);
+        let measured = MEASURED.iter().map(|(_, cell)| match cell {
+            Count(of) => of(record),
+            Real(of) => real(of(record)),
+        });
+        let own = [real(Some(span_s)), real(behind_s)];
+        Self {
+            host_page_writes: record.counters.host.page_writes,
+            erases: record.derived.erases,
+            copies: record.derived.copies,
+            write_amplification: record.derived.write_amplification,
+            response_p99_us: record.time.response.all.p99_us,
+            behind_s,
+            cells: measured.chain(own).collect(),
+        }
+    }
+}
+
+fn real(value: Option<f64>) -> u64 {
+    value.map_or(NONE, f64::to_bits)
 }
 
 /// What the row begins with.
@@ -32,57 +76,65 @@ const HEAD: [(&str, Kind); 6] = [
     ("times_clamped", Kind::Number),
 ];
 
-/// What is taken from the record of the run: column, kind, where it stands. Of an object the sum of its numbers.
-const MEASURED: [(&str, Kind, &str); 24] = [
-    ("device_bytes", Kind::Sparse, "device/logical_bytes"),
-    ("dies", Kind::Sparse, "device/dies"),
-    ("blocks_per_die", Kind::Sparse, "device/blocks"),
-    ("page_bytes", Kind::Sparse, "device/page_bytes"),
-    ("host_page_reads", Kind::Sparse, "counters/host/page_reads"),
-    (HOST_WRITES, Kind::Sparse, "counters/host/page_writes"),
-    ("host_page_trims", Kind::Sparse, "counters/host/page_trims"),
-    ("flash_page_reads", Kind::Sparse, "counters/flash/reads"),
+/// What of a record a cell takes.
+enum Cell {
+    Count(fn(&Record) -> u64),
+    Real(fn(&Record) -> Option<f64>),
+}
+
+use Cell::{Count, Real};
+
+impl Cell {
+    const fn kind(&self) -> Kind {
+        match self {
+            Count(_) => Kind::Sparse,
+            Real(_) => Kind::Real,
+        }
+    }
+}
+
+/// What is taken from the record of the run.
+const MEASURED: [(&str, Cell); 24] = [
+    ("device_bytes", Count(|r| r.device.logical_bytes)),
+    ("dies", Count(|r| r.device.dies.into())),
+    ("blocks_per_die", Count(|r| r.device.blocks.into())),
+    ("page_bytes", Count(|r| r.device.page_bytes.into())),
+    ("host_page_reads", Count(|r| r.counters.host.page_reads)),
+    ("host_page_writes", Count(|r| r.counters.host.page_writes)),
+    ("host_page_trims", Count(|r| r.counters.host.page_trims)),
+    ("flash_page_reads", Count(|r| r.counters.flash.reads.sum())),
     (
         "flash_page_programs",
-        Kind::Sparse,
-        "counters/flash/programs",
+        Count(|r| r.counters.flash.programs.sum()),
     ),
     (
         "flash_spare_reads",
-        Kind::Sparse,
-        "counters/flash/oob_reads",
+        Count(|r| r.counters.flash.oob_reads.sum()),
     ),
-    ("copies", Kind::Sparse, "derived/copies"),
-    ("erases", Kind::Sparse, "derived/erases"),
-    (AMPLIFICATION, Kind::Real, "derived/write_amplification"),
-    ("response_mean_us", Kind::Real, "time/response/all/mean_us"),
-    ("response_p50_us", Kind::Real, "time/response/all/p50_us"),
-    (P99, Kind::Real, "time/response/all/p99_us"),
+    ("copies", Count(|r| r.derived.copies)),
+    ("erases", Count(|r| r.derived.erases)),
     (
-        "response_p99_9_us",
-        Kind::Real,
-        "time/response/all/p99_9_us",
+        "write_amplification",
+        Real(|r| r.derived.write_amplification),
     ),
-    ("response_max_us", Kind::Real, "time/response/all/max_us"),
-    ("read_p99_us", Kind::Real, "time/response/read/p99_us"),
-    ("write_p99_us", Kind::Real, "time/response/write/p99_us"),
-    ("elapsed_s", Kind::Real, "time/elapsed_s"),
-    ("block_erases_mean", Kind::Real, "wear/mean"),
-    ("block_erases_max", Kind::Sparse, "wear/max"),
-    ("energy_uj", Kind::Real, "energy/total_uj"),
+    ("response_mean_us", Real(|r| r.time.response.all.mean_us)),
+    ("response_p50_us", Real(|r| r.time.response.all.p50_us)),
+    ("response_p99_us", Real(|r| r.time.response.all.p99_us)),
+    ("response_p99_9_us", Real(|r| r.time.response.all.p99_9_us)),
+    ("response_max_us", Real(|r| r.time.response.all.max_us)),
+    ("read_p99_us", Real(|r| r.time.response.read.p99_us)),
+    ("write_p99_us", Real(|r| r.time.response.write.p99_us)),
+    ("elapsed_s", Real(|r| Some(r.time.elapsed_s))),
+    ("block_erases_mean", Real(|r| Some(r.wear.mean))),
+    ("block_erases_max", Count(|r| r.wear.max.into())),
+    ("energy_uj", Real(|r| Some(r.energy.total_uj))),
 ];
+
+/// How late a device is that did not keep up.
+pub const BEHIND: &str = "behind_s";
 
 /// What is not in the record.
 const OWN: [(&str, Kind); 2] = [("arrivals_s", Kind::Real), (BEHIND, Kind::Real)];
-
-/// Pages that the host wrote: what volumes are weighted by.
-pub const HOST_WRITES: &str = "host_page_writes";
-/// Write amplification.
-pub const AMPLIFICATION: &str = "write_amplification";
-/// The 99th percentile of the response times of reads and writes.
-pub const P99: &str = "response_p99_us";
-/// How late a device is that did not keep up.
-pub const BEHIND: &str = "behind_s";
 
 const COLUMNS: [Column; HEAD.len() + MEASURED.len() + OWN.len()] = columns();
 
@@ -96,8 +148,8 @@ const fn columns() -> [Column; HEAD.len() + MEASURED.len() + OWN.len()] {
         let (name, kind) = if i < HEAD.len() {
             HEAD[i]
         } else if i < HEAD.len() + MEASURED.len() {
-            let (name, kind, _) = MEASURED[i - HEAD.len()];
-            (name, kind)
+            let (name, cell) = &MEASURED[i - HEAD.len()];
+            (*name, cell.kind())
         } else {
             OWN[i - HEAD.len() - MEASURED.len()]
         };
@@ -105,41 +157,6 @@ const fn columns() -> [Column; HEAD.len() + MEASURED.len() + OWN.len()] {
         i += 1;
     }
     columns
-}
-
-/// The cells of a record.
-pub fn cells(record: &Value, plan: &Plan, span_s: f64) -> Vec<u64> {
-    let measured = MEASURED.iter().map(|(_, kind, path)| match kind {
-        Kind::Real => real(notes::number(record, path)),
-        _ => record.pointer(&format!("/{path}")).map_or(NONE, sum),
-    });
-    let own = [
-        real(Some(span_s)),
-        real(notes::backlog_s(record, plan, span_s)),
-    ];
-    measured.chain(own).collect()
-}
-
-fn real(value: Option<f64>) -> u64 {
-    value.map_or(NONE, f64::to_bits)
-}
-
-fn sum(value: &Value) -> u64 {
-    match value {
-        Value::Object(parts) => parts.values().map(sum).sum(),
-        number => number.as_u64().unwrap_or(NONE),
-    }
-}
-
-/// A number of a row, by the name of its column; none where the cell is empty.
-pub fn number(cells: &[u64], name: &str) -> Option<f64> {
-    let at = COLUMNS.iter().position(|column| column.name == name)?;
-    let cell = *cells.get(at.checked_sub(HEAD.len())?)?;
-    match COLUMNS[at].kind {
-        _ if cell == NONE => None,
-        Kind::Real => Some(f64::from_bits(cell)),
-        _ => Some(cell as f64),
-    }
 }
 
 /// A failure in words.
@@ -172,7 +189,7 @@ pub fn write(
     let names: Vec<u64> = input.volumes.iter().map(|v| table.text(&*v.name)).collect();
     for row in rows {
         let volume = &input.volumes[row.volume];
-        let error = match &row.cells {
+        let error = match &row.measured {
             Ok(_) => NONE,
             Err(failure) => table.text(text_of(failure)),
         };
@@ -184,9 +201,9 @@ pub fn write(
             volume.backwards,
             volume.clamped,
         ];
-        let empty = || vec![NONE; MEASURED.len() + OWN.len()];
-        let measured = row.cells.as_ref().map_or_else(|_| empty(), Clone::clone);
-        table.row(&[&head[..], &measured].concat())?;
+        let empty = [NONE; MEASURED.len() + OWN.len()];
+        let cells = row.measured.as_ref().map_or(&empty[..], |of| &of.cells);
+        table.row(&[&head[..], cells].concat())?;
     }
     Ok(table.finish()?)
 }
