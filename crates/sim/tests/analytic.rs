@@ -3,7 +3,7 @@
 mod common;
 
 use common::{config, uniform};
-use floatgate_core::{Described, Ftl, Lpn, Striped};
+use floatgate_core::{Ftl, Lpn, Striped};
 use floatgate_schemes::{bast::Bast, block::Block, fast::Fast, page::Page};
 use floatgate_sim::analytic;
 

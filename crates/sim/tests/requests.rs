@@ -23,8 +23,8 @@ fn r(arrival_ns: u64, op: Op, offset: u64, bytes: u64) -> Request {
 }
 
 fn record(scheme: &str, config: &RunConfig, requests: &[Request]) -> (Record, Vec<RequestRow>) {
-    let schemes = schemes();
-    let scheme = find(&schemes, scheme).expect("it is in the registry");
+    let catalog = floatgate_schemes::catalog::<Simulated>();
+    let scheme = catalog.find(scheme).expect("a scheme").life;
     let mut rows = Vec::new();
     let record = scheme
         .run_recording(
