@@ -1,12 +1,12 @@
 //! Instructions that the simulator needs for a host write, against committed bounds: a regression check that a
 //! busy machine does not disturb.
 
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::{Outcome, cargo};
+use crate::process::{Built, built, cargo, root, run, works};
+use crate::steps::Outcome;
 
 /// Part of a bound by which a count may pass it: compilers and C libraries differ a little.
 const SLACK: f64 = 0.04;
@@ -15,50 +15,31 @@ const SLACK: f64 = 0.04;
 const BOUNDS: &str = "xtask/instructions.json";
 
 /// Counts every case under callgrind.
-pub fn check(root: &Path) -> Outcome {
-    if !works() {
+pub fn check() -> Outcome {
+    let is_there = || works("valgrind", &["--version"]);
+    if !is_there() {
         println!("installing valgrind");
-        let mut install = Command::new("apt-get");
-        let install = install.args(["install", "-y", "valgrind"]);
-        let _ = install.stdin(Stdio::null()).stdout(Stdio::null()).status();
-        if !works() {
-            return Outcome::Skipped(
-                "valgrind is not installed and cannot be: apt-get install valgrind".into(),
-            );
+        works("apt-get", &["install", "-y", "valgrind"]);
+        if !is_there() {
+            let why = "valgrind is not installed and cannot be: apt-get install valgrind";
+            return Outcome::Skipped(why.into());
         }
     }
-    let build = [
-        "build",
-        "--release",
-        "--locked",
-        "-p",
-        "floatgate-sim",
-        "--example",
-        "instructions",
-    ];
-    match cargo(root, &build) {
-        Outcome::Passed => {}
-        other => return other,
-    }
-    match cases(root) {
+    let words = "build --release --locked -p floatgate-sim --example instructions";
+    run(&mut cargo(words.split(' '))).and_then(|| match cases() {
         Ok(over) if over.is_empty() => Outcome::Passed,
         Ok(over) => Outcome::Failed(format!(
             "{} above the bound; if that is meant, {BOUNDS} says so",
             over.join(", ")
         )),
         Err(why) => Outcome::Failed(why),
-    }
-}
-
-fn works() -> bool {
-    let mut probe = Command::new("valgrind");
-    let probe = probe.arg("--version").stdout(Stdio::null());
-    probe.status().is_ok_and(|status| status.success())
+    })
 }
 
 /// Counts all cases; the names of those above their bounds.
-fn cases(root: &Path) -> Result<Vec<String>, String> {
-    let text = std::fs::read_to_string(root.join(BOUNDS)).map_err(|e| format!("{BOUNDS}: {e}"))?;
+fn cases() -> Result<Vec<String>, String> {
+    let text =
+        std::fs::read_to_string(root().join(BOUNDS)).map_err(|e| format!("{BOUNDS}: {e}"))?;
     let bounds: Value = serde_json::from_str(&text).map_err(|e| format!("{BOUNDS}: {e}"))?;
     let cases = bounds.as_object().ok_or(format!("{BOUNDS}: no cases"))?;
     let mut over = Vec::new();
@@ -69,8 +50,8 @@ fn cases(root: &Path) -> Result<Vec<String>, String> {
         };
         let (before, counted) = (number("writes_before")?, number("writes_counted")?);
         let bound = number("instructions_per_write")?;
-        let begin = instructions(root, name, before)?;
-        let end = instructions(root, name, before + counted)?;
+        let begin = instructions(name, before)?;
+        let end = instructions(name, before + counted)?;
         let per_write = end.saturating_sub(begin) / counted.max(1);
         let share = per_write as f64 / bound as f64;
         println!(
@@ -85,13 +66,11 @@ fn cases(root: &Path) -> Result<Vec<String>, String> {
 }
 
 /// Instructions of the whole example with so many writes.
-fn instructions(root: &Path, case: &str, writes: u64) -> Result<u64, String> {
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), |dir| root.join(dir));
+fn instructions(case: &str, writes: u64) -> Result<u64, String> {
     let mut valgrind = Command::new("valgrind");
     valgrind
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(target.join("release/examples/instructions"))
+        .arg(built(Built::Release, "examples/instructions"))
         .args([case, &writes.to_string()]);
     let output = valgrind
         .stdin(Stdio::null())

@@ -206,9 +206,9 @@ pub struct Named<T> {
 pub struct SchemeCounters {
     /// Merges of the common kinds.
     pub merges: Merges,
-    /// Merge kinds of the scheme's own, in the order of its page (blog's `reduced`).
+    /// Merge kinds of the scheme's own, in the order of its page in docs/spec (blog's `reduced`).
     pub own_merges: Vec<Named<u64>>,
-    /// The `extra` counters that the scheme's page names: compared by conformance.
+    /// The `extra` counters that the scheme's page in docs/spec names: compared by conformance.
     pub extra: Vec<Named<u64>>,
     /// Further statistics, not compared.
     pub stats: Vec<Named<f64>>,

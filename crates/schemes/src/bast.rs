@@ -3,6 +3,8 @@
 //! **Paper.** Kim et al., "A Space-Efficient Flash Translation Layer for CompactFlash Systems", IEEE Trans.
 //! Consumer Electronics, 2002; described in LAST++ sections 2.2 and 3, LAST section 2.3, FASTer section II.
 //!
+//! **Rules.** docs/spec/bast.md has every one of them, to the last counter.
+//!
 //! **RAM state.** Block map; for each log block its logical block and the page map of its positions; the
 //! order of the log blocks for the victim choice.
 //!

@@ -3,6 +3,8 @@
 //! **Paper.** Ban, US patent 5,404,485 (1995), as described in HAT section II.B.2 and LAST++ section 2.1 and
 //! Table II. The lower end of every comparison.
 //!
+//! **Rules.** docs/spec/block.md has every one of them, to the last counter.
+//!
 //! **RAM state.** One entry a logical block: its physical block. A page keeps its offset. One bit a
 //! page says whether it is live (it could be read from the OOBs).
 //!

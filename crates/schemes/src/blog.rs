@@ -3,6 +3,8 @@
 //! **Paper.** Guan et al., "A Block-Level Log-Block Management Scheme for MLC NAND Flash Memory Storage
 //! Systems", IEEE Trans. Computers, 2017: section 3 is BLog, section 4 BLogFTL.
 //!
+//! **Rules.** docs/spec/blog.md has every one of them, to the last counter.
+//!
 //! **RAM state.** LDMT: the data block of each logical block, its next free page, and for each group of pages
 //! where the newest sub-table lies (the page-mapping-table directory). DLT: the log blocks of each logical
 //! block, at most `u`, in order. LMT: the logical blocks of each log block, at most `l`, in order; its next
@@ -64,7 +66,7 @@ use map::Fetched;
 use recovery::DataTag;
 use sub_table::{Index, IndexFormat};
 
-/// How often each reason to merge came up, and what the page's other counters count.
+/// How often each reason to merge came up, and what the other counters of docs/spec/blog.md count.
 #[derive(Clone, Debug, Default)]
 struct Counts {
     situations: [u64; 3],

@@ -4,6 +4,8 @@
 //! Page-level Address Mappings", ASPLOS 2009, sections 3.1 to 3.4; described in LAST++ section 2.3 and HAT II.B.3.
 //! The integrity modes: LAST++ section 5.3.
 //!
+//! **Rules.** docs/spec/dftl.md has every one of them, to the last counter.
+//!
 //! **RAM state.** CMT: the map entries in use, by LRU or segmented LRU, each with a mark "newer than flash"; the newer
 //! ones also in a list for each translation page. GTD: where each translation page lies.
 //!

@@ -4,6 +4,8 @@
 //! Translation", ACM TECS 6(3), 2007, with its refinement O-FAST; described in LAST++ section 3, LAST
 //! section 2.3, FASTer sections II-B, III-B, IV-A.
 //!
+//! **Rules.** docs/spec/fast.md has every one of them, to the last counter.
+//!
 //! **RAM state.** Block map; page map of all log pages; the sequential log block and its owner; the order of
 //! the random log blocks.
 //!

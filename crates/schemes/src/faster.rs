@@ -5,6 +5,8 @@
 //! (section IV-A), isolation area and progressive merge (IV-B), evaluation (V). For small, skewed, random
 //! writes.
 //!
+//! **Rules.** docs/spec/faster.md has every one of them, to the last counter.
+//!
 //! **RAM state.** Block map; page map of all log pages; the queue of full log blocks in the order in which
 //! they became full; the open block for host pages, the open block for second-chance copies, the isolation
 //! block; for each log block which of the three kinds it is.

@@ -4,6 +4,8 @@
 //! 1999; in the form that FASTer (SNAPI 2010, sections II-B and V) takes as its baseline: at most one
 //! replacement block for a data block.
 //!
+//! **Rules.** docs/spec/fmax.md has every one of them, to the last counter.
+//!
 //! **RAM state.** Block map; for each replacement block its logical block, the page map of its positions
 //! (`lookup = ram`), and its place in the victim order.
 //!

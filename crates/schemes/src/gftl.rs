@@ -3,6 +3,8 @@
 //! **Paper.** Choudhuri, Givargis, "Deterministic service guarantees for NAND flash using partial block
 //! cleaning", CODES+ISSS 2008 (longer: Journal of Software 4(7), 2009); a baseline of the BLogFTL paper, section 6.
 //!
+//! **Rules.** docs/spec/gftl.md has every one of them, to the last counter.
+//!
 //! **RAM state.** Block map; place of every page in the write buffer; the queue of logical blocks that wait
 //! for cleaning; one cleaning job with the place of its logical block's pages; the list of blocks to erase; a
 //! live bit a page.

@@ -3,6 +3,8 @@
 //! **Paper.** Hu et al., "Achieving Page-Mapping FTL Performance at Block-Mapping FTL Cost by Hiding Address
 //! Translation", MSST 2010, section III and Algorithm 1.
 //!
+//! **Rules.** docs/spec/hat.md has every one of them, to the last counter.
+//!
 //! **RAM state.** QMT: the map entries in use, one LRU list, each with a mark "newer than the SMT". Beside it what
 //! page mapping keeps of its blocks.
 //!

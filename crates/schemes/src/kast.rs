@@ -3,6 +3,8 @@
 //! **Paper.** Cho, Shin, Eom, "KAST: K-Associative Sector Translation for NAND Flash Memory in Real-Time
 //! Systems", DATE 2009; described in LAST++ section 3 and BLogFTL section 2.2.
 //!
+//! **Rules.** docs/spec/kast.md has every one of them, to the last counter.
+//!
 //! **RAM state.** Block map; page map of all log pages; the sequential log blocks in the order of their last
 //! programs; for each log block when it was taken and the list of logical blocks with a valid page in it; for
 //! each logical block the random log block that may take its next page; two trees of winners that keep the

@@ -4,6 +4,8 @@
 //! **Paper.** Lee, Shin, Kim, Kim, "LAST: Locality-Aware Sector Translation for NAND Flash Memory-Based
 //! Storage Systems", SPEED 2008, section 3.
 //!
+//! **Rules.** docs/spec/last.md has every one of them, to the last counter.
+//!
 //! **RAM state.** Block map; the sequential log block of each logical block in the order of their last
 //! writes; for the random log buffer a page map with the number of each page's write, and for each of its blocks the
 //! partition, the age and the association degree (the merge cost table); the thresholds `k` and `H`.

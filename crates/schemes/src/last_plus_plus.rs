@@ -4,6 +4,8 @@
 //! **Paper.** "Exploiting Sequential and Temporal Localities to Improve Performance of NAND Flash-Based SSDs",
 //! ACM Transactions on Storage, 2016, sections 4 and 5; its ancestor is LAST (SPEED 2008).
 //!
+//! **Rules.** docs/spec/last-plus-plus.md has every one of them, to the last counter.
+//!
 //! **RAM state.** Block map; sequential block mapping table (segment: Seq-ID, a block and a page status table a
 //! die); page mapping table of the random log blocks with 2-bit update counters; merge-cost table; a hash table
 //! before each of the two; the order in which the dies were written. A segment is the zigzag of Eq. 1: one logical

@@ -4,6 +4,8 @@
 //! BLogFTL Table 2. Victim rules: greedy and cost-benefit (Kawaguchi et al., USENIX 1995), FIFO and
 //! d-choices (Van Houdt, SIGMETRICS 2013).
 //!
+//! **Rules.** docs/spec/page.md has every one of them, to the last counter.
+//!
 //! **RAM state.** The whole page table; per block the valid pages, the order of allocation, an age.
 //!
 //! **Flash state.** Data blocks filled in order. OOB: LPN, sequence number, role data.

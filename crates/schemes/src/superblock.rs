@@ -3,6 +3,8 @@
 //! **Paper.** Kang, Jo, Kim, Lee, "A Superblock-Based Flash Translation Layer for NAND Flash Memory", EMSOFT
 //! 2006; as LAST (section 2.3), LAST++ (section 3) and BLogFTL (section 2.3) describe it.
 //!
+//! **Rules.** docs/spec/superblock.md has every one of them, to the last counter.
+//!
 //! **RAM state.** For each superblock the list of its physical blocks, the open one among them, and whose turn
 //! it is when log blocks run out; the PGD. This program also keeps the whole page map in memory, as a
 //! cache of what the OOBs say.

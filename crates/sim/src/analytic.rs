@@ -1,4 +1,4 @@
-//! Closed formulas for write amplification, to hold the simulator against.
+//! Closed formulas for write amplification, to hold the simulator against (docs/spec/analytic.md).
 
 /// Lambert's `W0(x)` for `x` in `-1/e .. 0`, by Newton's method.
 fn lambert_w0(x: f64) -> f64 {

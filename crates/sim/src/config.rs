@@ -104,7 +104,7 @@ impl Device {
     }
 }
 
-/// Which times of an operation draw current (timing.md section 5).
+/// Which times of an operation draw current (docs/spec/timing.md, section 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EnergyBasis {

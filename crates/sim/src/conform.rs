@@ -1,5 +1,5 @@
 //! Conformance vectors: a scheme, a configuration, requests, and the counters that must come out; or a list
-//! of flash operations and their times.
+//! of flash operations and their times (docs/spec/vectors/README.md).
 
 use floatgate_core::options::Value as OptionValue;
 use floatgate_core::wear::{WEAR_GAP, WearLeveling};

@@ -1,4 +1,4 @@
-//! Energy by component (timing.md section 5; HAT Table 4).
+//! Energy by component (docs/spec/timing.md, section 5; HAT Table 4).
 
 use floatgate_core::report::{FlashCounters, Memory, Table};
 use schemars::JsonSchema;

@@ -1,5 +1,5 @@
 //! From trace requests to page requests: which pages a request covers, what of them is partial, and where
-//! addresses past the end of the device go (timing.md section 4).
+//! addresses past the end of the device go (docs/spec/timing.md, section 4).
 
 use floatgate_core::Lpn;
 use floatgate_trace::{Op, Request};

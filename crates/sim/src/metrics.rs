@@ -1,4 +1,4 @@
-//! What is measured while requests complete (metrics.md sections 3 and 7).
+//! What is measured while requests complete (docs/spec/metrics.md, sections 3 and 7).
 
 use hdrhistogram::Histogram;
 

@@ -1,4 +1,4 @@
-//! Flash parts: the devices of the papers and a few generic ones (timing.md section 7).
+//! Flash parts: the devices of the papers and a few generic ones (docs/spec/timing.md, section 7).
 
 use serde::Serialize;
 

@@ -1,5 +1,5 @@
 //! How long a device takes to come up again: the operations of a
-//! [`RecoveryCost`] under the model of timing.md, in closed form.
+//! [`RecoveryCost`] under the model of docs/spec/timing.md, in closed form.
 //!
 //! With one die a channel nothing waits for a bus, so the operations of a die follow each other, and the dies work side
 //! by side: each does its share, rounded up, of every kind. Entries of phase-change memory are read one after the other, after

@@ -1,4 +1,4 @@
-//! Does it have the shape theory says? Exact small cases, and closed formulas within 1 %.
+//! Does it have the shape theory says? Exact small cases, and closed formulas within 1 % (docs/spec/analytic.md).
 
 mod common;
 

@@ -103,7 +103,7 @@ fn read(file: &Path) -> Outcome<String> {
 fn vector_of(file: &Path) -> Outcome<Value> {
     serde_json::from_str(&read(file)?).map_err(|error| {
         Problem::new(format!("{}: this is no JSON: {error}", file.display()))
-            .help("vectors are described in specs/vectors/README.md")
+            .help("vectors are described in docs/spec/vectors/README.md")
     })
 }
 

@@ -1,5 +1,5 @@
 //! The common ground of the hybrid schemes: data blocks mapped by block, log blocks mapped by page, and
-//! the merges that turn the second into the first.
+//! the merges that turn the second into the first (docs/spec/merges.md).
 //!
 //! Numbering inside a space (one die, or all dies for LAST++): logical block `l` holds local pages
 //! `l * P .. l * P + P - 1`; on many dies the logical blocks of die `d` are `d * NS .. (d + 1) * NS - 1`

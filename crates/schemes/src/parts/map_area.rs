@@ -1,5 +1,6 @@
 //! Map blocks: the block map of a hybrid kept in flash (Kim et al. 2002; LAST++ sections 2.2 and 4.7).
-//! An option, off by default: none of the papers counts these writes in its experiments.
+//! An option, off by default: none of the papers counts these writes in its experiments (docs/spec/merges.md,
+//! section 8).
 //!
 //! *What makes it safe to rely on the area after a power cut.* Every copy of a map page has a version, one above
 //! that of the copy before it, and notes the sum of the versions of all map pages. The youngest copy in the area

@@ -250,7 +250,7 @@ impl Channel {
 }
 
 /// Copies of a run, but not its last one, all asks of which come up to `until_ns`: nobody is in their way, so they
-/// follow each other at the distance of their duration (timing.md section 11).
+/// follow each other at the distance of their duration (docs/spec/timing.md, section 11).
 #[inline]
 fn alone(lane: &Lane, shape: &Shape, until_ns: u64) -> u64 {
     let Some(room_ns) = until_ns.checked_sub(add_ns(lane.ask_ns, shape.last_ask_ns)) else {

@@ -1,4 +1,4 @@
-//! The closed forms of timing.md section 11.
+//! The closed forms of docs/spec/timing.md, section 11.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -50,7 +50,7 @@ struct Open {
 }
 
 /// Clock of a machine in which no two dies can want the same bus: an operation
-/// starts at its release and its end is final at once (timing.md section 11).
+/// starts at its release and its end is final at once (docs/spec/timing.md, section 11).
 #[derive(Clone, Debug)]
 pub struct Closed {
     machine: Machine,

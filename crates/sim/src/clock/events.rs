@@ -1,4 +1,4 @@
-//! The exact machinery for any machine (timing.md section 11, "Least exact
+//! The exact machinery for any machine (docs/spec/timing.md, section 11, "Least exact
 //! machinery").
 //!
 //! # How it works

@@ -1,5 +1,5 @@
 //! Replays a list of operations that is known whole before the first one
-//! starts (timing.md section 10), by the letter of the rules of section 3.
+//! starts (docs/spec/timing.md, section 10), by the letter of the rules of section 3.
 //!
 //! Nothing here is shared with the engines but the phases of an operation, so
 //! that it can judge them.
@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::{MAX_DIES, Machine, Mode, OpKind, Phases, TIME_MAX_NS};
 
-/// Parameters of a part, by the names of timing.md section 1.
+/// Parameters of a part, by the names of docs/spec/timing.md, section 1.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Part {
     /// Cell time of a page read, ns.
@@ -133,7 +133,7 @@ fn one_plane() -> u32 {
     1
 }
 
-/// A conformance file of timing.md section 10.
+/// A conformance file of docs/spec/timing.md, section 10.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct TimingVector {
     /// The machine.

@@ -1,5 +1,5 @@
-//! The machine that a clock times: buses, dies and latencies (timing.md
-//! sections 1, 2 and 6).
+//! The machine that a clock times: buses, dies and latencies
+//! (docs/spec/timing.md, sections 1, 2 and 6).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ pub(crate) const fn mul_ns(a: u64, b: u64) -> u64 {
     }
 }
 
-/// What of an operation costs time (timing.md sections 1 and 6).
+/// What of an operation costs time (docs/spec/timing.md, sections 1 and 6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
@@ -42,7 +42,7 @@ pub enum Mode {
     Flat,
 }
 
-/// The kinds of operations (timing.md section 2).
+/// The kinds of operations (docs/spec/timing.md, section 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OpKind {
@@ -120,7 +120,7 @@ impl FlashOp {
 }
 
 /// The row of phases of an operation: bus, cell, bus, cell; 0 = no such phase
-/// (timing.md section 2: every operation fits this pattern).
+/// (docs/spec/timing.md, section 2: every operation fits this pattern).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Phases {
     /// First hold of the bus: command, address, data in. ns.
@@ -154,7 +154,7 @@ impl Phases {
     }
 }
 
-/// Parameters of timing.md section 1.
+/// Parameters of docs/spec/timing.md, section 1.
 ///
 /// The default is the part `ssdsim` (section 7) with one channel and one die.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -308,7 +308,7 @@ impl Machine {
     }
 
     /// Data on the bus alone, without command cycles and whatever the mode:
-    /// the transfer part of the energy (timing.md section 5). A copy-back and
+    /// the transfer part of the energy (docs/spec/timing.md, section 5). A copy-back and
     /// an erase move no data.
     #[must_use]
     pub fn data_ns(&self, op: FlashOp) -> u64 {

@@ -1,4 +1,5 @@
-//! Clocks: when the operations of a scheme start and end (timing.md).
+//! Clocks: when the operations of a scheme start and end
+//! (docs/spec/timing.md).
 //!
 //! A scheme issues operations in the order in which it decides them and gets a
 //! [`Clock::Token`] for the end of each; a clock turns these into nanoseconds.
@@ -34,12 +35,12 @@ mod tests;
 pub struct Completion {
     // The order of the fields is the order in which completions compare.
     /// `e_j`: end of the request's last own operation, its issue if it has
-    /// none (timing.md section 4).
+    /// none (docs/spec/timing.md, section 4).
     pub end_ns: u64,
     /// The running number given to [`Clock::begin_request`].
     pub request: u64,
     /// `b_j`: earliest start of the operations issued for the request up to its
-    /// last own one, its issue if there is none (metrics.md section 3).
+    /// last own one, its issue if there is none (docs/spec/metrics.md, section 3).
     pub first_start_ns: u64,
 }
 
@@ -51,11 +52,12 @@ pub struct Completion {
 /// [`own`](Self::own) directly after the own ones,
 /// [`end_request`](Self::end_request). For idle or timed work: `set_time`, the
 /// operations. Never more than one request is open; a request that is cut into
-/// parts (timing.md, "Addresses past the end") is opened once for all of them.
+/// parts (docs/spec/timing.md, "Addresses past the end") is opened once for all
+/// of them.
 ///
 /// # Time
-/// `at` never goes down from one *operation* to the next (timing.md section
-/// 4), and never below what was granted: after [`advance`](Self::advance)`(t)`
+/// `at` never goes down from one *operation* to the next
+/// (docs/spec/timing.md, section 4), and never below what was granted: after [`advance`](Self::advance)`(t)`
 /// no operation may have `at < t`. `set_time` by itself grants nothing, so a
 /// time set for a request that issues no operation binds nobody.
 ///
@@ -169,7 +171,7 @@ pub trait Clock: Sized {
     fn known_end(&self, token: Self::Token) -> Option<u64>;
 
     /// Busy time of each die so far: the phases of its operations, counted at
-    /// issue; waiting for the bus is not in it (metrics.md section 3).
+    /// issue; waiting for the bus is not in it (docs/spec/metrics.md, section 3).
     fn die_busy_ns(&self) -> Vec<u64>;
 
     /// Busy time of each channel's bus so far, counted at issue.
@@ -183,7 +185,7 @@ pub trait Clock: Sized {
     fn last_end_ns(&self) -> u64;
 
     /// All dies and buses are free at 0 again, statistics are 0, requests and
-    /// completions are forgotten (metrics.md section 7: after a warm-up).
+    /// completions are forgotten (docs/spec/metrics.md, section 7: after a warm-up).
     /// Tokens from before are void.
     fn reset(&mut self);
 }

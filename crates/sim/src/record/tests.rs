@@ -8,7 +8,7 @@ use super::names::{LevelingName, MemoryName, OrderName, StartName};
 use super::*;
 use crate::config;
 use crate::part::part;
-use crate::run::{Decoded, find, schemes};
+use crate::run::{Decoded, Simulated};
 use floatgate_trace::{Op, Request};
 
 fn record(scheme: &str) -> Record {
@@ -34,8 +34,8 @@ fn record(scheme: &str) -> Record {
         bytes: 4096,
     };
     let requests: Vec<Request> = (0..500).map(request).collect();
-    let all = schemes();
-    let scheme = find(&all, scheme).expect("it is in the registry");
+    let all = floatgate_schemes::catalog::<Simulated>();
+    let scheme = all.get(scheme).expect("a scheme").life;
     let ran = scheme.run(&config, &mut Decoded::new(&requests), &mut |_| {});
     ran.expect("it runs")
 }

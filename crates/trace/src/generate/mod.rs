@@ -1,4 +1,5 @@
-//! Synthetic workloads: page requests that are the same on every machine for the same seed.
+//! Synthetic workloads: page requests that are the same on every machine for the same seed
+//! (docs/spec/workload-analysis.md, sections 3 to 5).
 //!
 //! [`generators`] lists what there is and with which parameters; [`build`] makes one from texts, as they
 //! stand on a command line or in a configuration.

@@ -3,7 +3,7 @@
 //! Give every request to [`Stats::add`], then take the [`Statistics`] from [`Stats::finish`]. The integers are
 //! exact: page writes are numbered over the whole trace, a write interval counts the page writes to other
 //! pages in between (FASTer, section III-A), and requests are put together again to their original
-//! sizes as in LAST, section 3.2.
+//! sizes as in LAST, section 3.2 (docs/spec/workload-analysis.md, sections 1 and 2).
 //!
 //! ```
 //! use floatgate_trace::stats::{Stats, StatsOptions};

@@ -8,7 +8,7 @@ mod worked;
 use super::list::ListOp;
 use super::{Clock, Completion, FlashOp, Machine, Mode, OpKind};
 
-/// The part `ssdsim` in mode `onfi` (timing.md section 8).
+/// The part `ssdsim` in mode `onfi` (docs/spec/timing.md, section 8).
 fn ssdsim(channels: u32, dies: u32) -> Machine {
     Machine {
         channels,

@@ -1,4 +1,4 @@
-//! The worked timelines and closed formulas of timing.md sections 8, 9 and 11.
+//! The worked timelines and closed formulas of docs/spec/timing.md, sections 8, 9 and 11.
 
 use super::super::list::replay_on;
 use super::super::{Closed, Events};

@@ -1,0 +1,49 @@
+//! `cargo xtask torture`: every scheme under random power cuts.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::process::cargo;
+
+#[derive(Debug, Args)]
+pub struct TortureArgs {
+    /// How long
+    #[arg(long, default_value_t = 1.0, value_parser = minutes)]
+    minutes: f64,
+    /// Only this scheme
+    #[arg(long)]
+    scheme: Option<String>,
+    /// Where the random numbers begin
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Plays the line that a failure printed, and nothing else
+    #[arg(long, value_name = "LINE", conflicts_with_all = ["minutes", "scheme", "seed"])]
+    replay: Option<String>,
+}
+
+/// A number of minutes, not below 0.
+pub fn minutes(text: &str) -> Result<f64, String> {
+    let minutes = text.parse::<f64>().ok();
+    let fits = |minutes: &f64| minutes.is_finite() && *minutes >= 0.0;
+    minutes.filter(fits).ok_or("a number of minutes".into())
+}
+
+/// Prints the cut points tried, or the line that replays a failure.
+pub fn torture(args: &TortureArgs) -> ExitCode {
+    let mut words = vec![("--minutes", args.minutes.to_string())];
+    words.extend(args.scheme.clone().map(|scheme| ("--scheme", scheme)));
+    words.extend(args.seed.map(|seed| ("--seed", seed.to_string())));
+    if let Some(line) = &args.replay {
+        words = vec![("--replay", line.clone())];
+    }
+    let torture = "run --release --locked --bin floatgate -- torture";
+    let mut command = cargo(torture.split(' '));
+    for (name, value) in words {
+        command.arg(name).arg(value);
+    }
+    // Its exit code tells wrong arguments from a loss.
+    let code = command.status().ok().and_then(|status| status.code());
+    let code = code.and_then(|code| u8::try_from(code).ok());
+    code.map_or(ExitCode::FAILURE, ExitCode::from)
+}
