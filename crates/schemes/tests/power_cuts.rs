@@ -1,8 +1,10 @@
 //! Nothing acknowledged is ever lost: every scheme, cut at every operation of runs on small devices.
 
+use floatgate_core::catalog::Life;
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::{Catalog, Striped};
 use floatgate_testkit::Tested;
+use floatgate_testkit::checks::{self, Work};
 use floatgate_testkit::suite::Case;
 use floatgate_testkit::torture::{self, Effort, Tally, cut_everywhere, random_case};
 
@@ -13,42 +15,12 @@ fn all() -> Catalog<Tested> {
 /// At least 100,000 cut points over all schemes; `cargo xtask torture` tries millions.
 #[test]
 fn nothing_acknowledged_is_lost() {
-    let schemes = all();
-    let each = 240_000 / schemes.len() as u64;
-    let outcomes = std::thread::scope(|scope| {
-        let run = |tested: Tested| {
-            let effort = Effort::default();
-            scope.spawn(move || tested.random_cuts(1, each, &effort, &mut || false))
-        };
-        let runs: Vec<_> = schemes.iter().map(|scheme| run(scheme.life)).collect();
-        let join =
-            |run: std::thread::ScopedJoinHandle<'_, _>| run.join().expect("panics are caught");
-        runs.into_iter().map(join).collect::<Vec<_>>()
-    });
     let mut total = 0;
-    let mut failures = Vec::new();
-    for (scheme, outcome) in schemes.iter().zip(outcomes) {
-        match outcome {
-            Ok(tally) => {
-                let Tally { tried, refused } = tally;
-                println!(
-                    "{:<12} {tried:>8} cut points, {refused} refused",
-                    scheme.info.key
-                );
-                total += tally.tried;
-                // GFTL's reserve of one block is too little for writes torn in a row (see its text).
-                if tally.refused > 0 && scheme.info.key != "gftl" {
-                    failures.push(format!(
-                        "{} came not up {} times",
-                        scheme.info.key, tally.refused
-                    ));
-                }
-            }
-            Err(failure) => failures.push(failure),
-        }
+    for (scheme, tally) in checks::power_cuts(&all(), &Work::from_env()) {
+        // GFTL's reserve of one block is too little for writes torn in a row (see its text).
+        assert!(tally.refused == 0 || scheme == "gftl", "{scheme}");
+        total += tally.tried;
     }
-    println!("{:<12} {total:>8} cut points, seed 1", "all");
-    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
     assert!(total >= 100_000);
 }
 
@@ -205,19 +177,6 @@ fn blog_tells_the_lives_of_a_data_block_apart() {
     );
 }
 
-/// A line is read back as it was printed, and says so if it cannot be.
-#[test]
-fn replay_names_what_it_cannot_read() {
-    for line in [
-        "page",
-        "nobody dies=1 cut=1:clean",
-        "page dies=1 cut=x:clean",
-        "page dies=1 cut=1:odd",
-    ] {
-        assert!(torture::replay(line, &all()).is_err(), "{line}");
-    }
-}
-
 /// A trimmed page came back by the full scan, and as another of its versions by the map blocks after the next cut:
 /// allowed, as long as nobody has written it.
 #[test]
@@ -250,12 +209,53 @@ fn last_comes_back_with_map_blocks_on_a_full_device() {
 /// Inputs of every kind are played, and reach cuts.
 #[test]
 fn any_bytes_are_an_input_of_the_fuzzer() {
-    let mut rng = SplitMix64::new(5);
-    let mut tried = 0;
-    for length in 0..300 {
-        let bytes: Vec<u8> = (0..length).map(|_| rng.next() as u8).collect();
-        let played = torture::play(&bytes, &all());
-        tried += played.unwrap_or_else(|e| panic!("{e}")).tried;
-    }
+    let rows = checks::any_bytes(&all(), &Work::from_env());
+    let tried: u64 = rows.iter().map(|(_, tally)| tally.tried).sum();
     assert!(tried > 100, "{tried} cuts");
+    for length in 0..6 {
+        assert_eq!(
+            torture::play(&vec![0; length], &all()),
+            Ok(Tally::default())
+        );
+    }
+}
+
+/// What the kit finds in a broken scheme, its lines show again.
+#[test]
+fn failures_print_lines_that_replay() {
+    use floatgate_testkit::broken::{BREAKS_THE_PROGRAM_RULE, Broken, SKIPS_A_WRITE};
+    type Page = floatgate_schemes::page::Page;
+    type Fast = Striped<floatgate_schemes::fast::Fast>;
+    let sound = Catalog::new().with::<Page>().with::<Fast>();
+    let skipping = Catalog::new()
+        .with::<Broken<Page, SKIPS_A_WRITE>>()
+        .with::<Broken<Fast, SKIPS_A_WRITE>>();
+    checks::failures_replay(&sound, &skipping);
+    let panicking = Catalog::new()
+        .with::<Broken<Page, BREAKS_THE_PROGRAM_RULE>>()
+        .with::<Broken<Fast, BREAKS_THE_PROGRAM_RULE>>();
+    checks::failures_replay(&sound, &panicking);
+}
+
+/// A recovery that forgets a page is found by cuts, by rot and by a fuzzer's bytes, each with a line of its own.
+#[test]
+fn a_forgetful_recovery_prints_lines_that_replay() {
+    use floatgate_testkit::broken::{Broken, FORGETS_A_PAGE};
+    use floatgate_testkit::torture::{Script, rot::Kind};
+    type Page = floatgate_schemes::page::Page;
+    let sound = Tested::of::<Page>();
+    let broken = Tested::of::<Broken<Page, FORGETS_A_PAGE>>();
+    let mut rng = SplitMix64::new(1);
+    let scripts = std::iter::repeat_with(|| {
+        let bytes: Vec<u8> = (0..200).map(|_| rng.next() as u8).collect();
+        broken.play(&Script::of(&bytes).expect("a seed"))
+    });
+    let findings = [
+        broken.random_cuts(1, 1000, &Effort::default(), &mut || false),
+        broken.random_rot(1, Kind::Unreadable, 50),
+        scripts.take(50).find(Result::is_err).expect("a finding"),
+    ];
+    for finding in findings {
+        checks::assert_replays(&finding.unwrap_err(), &sound, &broken);
+    }
 }

@@ -2,7 +2,7 @@
 
 use floatgate_core::Catalog;
 use floatgate_testkit::Tested;
-use floatgate_testkit::torture::rot::Kind;
+use floatgate_testkit::checks::{self, Work};
 use floatgate_testkit::torture::{self, Tally};
 
 fn all() -> Catalog<Tested> {
@@ -13,51 +13,14 @@ fn replay(line: &str) -> Result<Tally, String> {
     torture::replay(line, &all())
 }
 
-/// A number from the environment, so that a longer run takes no other program.
-fn number(name: &str, default: u64) -> u64 {
-    let given = std::env::var(name).ok();
-    given.and_then(|word| word.parse().ok()).unwrap_or(default)
-}
-
-/// Damages random devices of every scheme. Returns recoveries and refusals by scheme.
-fn damage_all(kind: Kind) -> Vec<(&'static str, Tally)> {
-    let (seed, cases) = (
-        number("FLOATGATE_ROT_SEED", 1),
-        number("FLOATGATE_ROT_CASES", 150),
-    );
-    let mut tallies = Vec::new();
-    let mut failures = Vec::new();
-    for scheme in &all() {
-        match scheme.life.random_rot(seed, kind, cases) {
-            Ok(tally) => {
-                let Tally { tried, refused } = tally;
-                println!(
-                    "{:<12} {tried:>8} recoveries, {refused} refused",
-                    scheme.info.key
-                );
-                tallies.push((scheme.info.key, tally));
-            }
-            Err(failure) => failures.push(failure),
-        }
-    }
-    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
-    tallies
-}
-
-/// Where pages have become unreadable and nothing else has happened, it is rare that a device cannot come up.
 #[test]
 fn unreadable_pages_never_mislead() {
-    for (scheme, Tally { tried, refused }) in damage_all(Kind::Unreadable) {
-        let is_rare = refused * 100 <= tried;
-        assert!(is_rare, "{scheme}: {refused} of {tried} came not up");
-    }
+    checks::unreadable_pages(&all(), &Work::from_env());
 }
 
 #[test]
 fn forged_pages_never_panic() {
-    for (scheme, Tally { tried, refused }) in damage_all(Kind::Forged) {
-        assert!(refused < tried, "{scheme} never came up");
-    }
+    checks::forged_pages(&all(), &Work::from_env());
 }
 
 /// Failures that were found once: each line is a case and the damage that broke it.
@@ -228,12 +191,4 @@ fn dftl_refuses_or_leaves_a_map_that_cannot_be() {
         "dftl dies=1 blocks=13 pages=1 logical_pages=3 order=any start=full requests=9 seed=3609218 \
          tp_entries=4 flush_ns=7000000000 fetch=request lazy_copy=auto gc_d=5 rot=forged:14097222",
     );
-}
-
-#[test]
-fn replay_names_what_it_cannot_read() {
-    let case = "page dies=1 blocks=8 pages=4 logical_pages=12";
-    for rot in ["rot=odd:1", "rot=forged", "rot=forged:x"] {
-        assert!(replay(&format!("{case} {rot}")).is_err(), "{rot}");
-    }
 }

@@ -32,24 +32,7 @@ pub enum Tear {
     Torn(u64),
 }
 
-impl std::fmt::Display for Tear {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Clean => f.write_str("clean"),
-            Self::Torn(seed) => write!(f, "torn{seed}"),
-        }
-    }
-}
-
 impl Tear {
-    /// Reads what [`Display`](std::fmt::Display) wrote.
-    pub fn parse(word: &str) -> Option<Self> {
-        match word.strip_prefix("torn") {
-            Some(seed) => seed.parse().ok().map(Self::Torn),
-            None => (word == "clean").then_some(Self::Clean),
-        }
-    }
-
     /// Leaves the change to a flash that the cut leaves.
     pub fn apply(self, ram: &mut RamFlash, change: Change) {
         match (self, change) {

@@ -2,28 +2,32 @@
 
 use floatgate_core::catalog::Life;
 use floatgate_core::rng::SplitMix64;
-use floatgate_core::{Ftl, Lpn};
+use floatgate_core::{Ftl, Lpn, Refusal};
 
 use crate::suite::{self, Case};
 use crate::torture::rot::{self, Kind, Rot};
-use crate::torture::{self, Cuts, Effort, Script, Tally};
+use crate::torture::{self, Cuts, Effort, Finding, Script, Tally};
 
 /// A scheme under test: the life of a scheme in which everything goes wrong.
 #[derive(Clone, Copy, Debug)]
 pub struct Tested {
-    run: fn(&Case) -> Result<(), String>,
+    run: fn(&Case, u32) -> Result<(), Finding>,
+    refusal: fn(&Case) -> Option<Refusal>,
+    settle: fn(&Case) -> Result<Case, Refusal>,
     random_case: fn(&mut SplitMix64, u32) -> Case,
-    cut: fn(&Case, &Effort, Option<Cuts>) -> Result<Tally, String>,
-    random_cuts: fn(u64, u64, &Effort, &mut dyn FnMut() -> bool) -> Result<Tally, String>,
-    rot: fn(&Case, Rot) -> Result<Tally, String>,
-    random_rot: fn(u64, Kind, u64) -> Result<Tally, String>,
-    play: fn(&Script) -> Result<Tally, String>,
+    cut: fn(&Case, &Effort, Option<&Cuts>) -> Result<Tally, Finding>,
+    random_cuts: fn(u64, u64, &Effort, &mut dyn FnMut() -> bool) -> Result<Tally, Finding>,
+    rot: fn(&Case, Rot) -> Result<Tally, Finding>,
+    random_rot: fn(u64, Kind, u64) -> Result<Tally, Finding>,
+    play: fn(&Script) -> Result<Tally, Finding>,
 }
 
 impl Life for Tested {
     fn of<S: Ftl<Page = Lpn>>() -> Self {
         Self {
-            run: suite::run::<S>,
+            run: suite::run_checked::<S>,
+            refusal: suite::refusal_of::<S>,
+            settle: suite::settle::<S>,
             random_case: torture::random_case::<S>,
             cut: torture::cut::<S>,
             random_cuts: torture::random_cuts::<S>,
@@ -41,12 +45,25 @@ impl AsRef<Self> for Tested {
 }
 
 impl Tested {
-    /// [`suite::run`].
+    /// [`suite::run_checked`].
     ///
     /// # Errors
-    /// What failed, at which request.
-    pub fn run(&self, case: &Case) -> Result<(), String> {
-        (self.run)(case)
+    /// What failed, at which request, with the line that replays it.
+    pub fn run(&self, case: &Case, check_every: u32) -> Result<(), Finding> {
+        (self.run)(case, check_every)
+    }
+
+    /// [`suite::refusal_of`].
+    pub fn refusal(&self, case: &Case) -> Option<Refusal> {
+        (self.refusal)(case)
+    }
+
+    /// [`suite::settle`].
+    ///
+    /// # Errors
+    /// The refusal of the case.
+    pub fn settle(&self, case: &Case) -> Result<Case, Refusal> {
+        (self.settle)(case)
     }
 
     /// [`torture::random_case`].
@@ -58,7 +75,7 @@ impl Tested {
     ///
     /// # Errors
     /// What was lost, and a line that [`torture::replay`] takes.
-    pub fn cut(&self, case: &Case, effort: &Effort, only: Option<Cuts>) -> Result<Tally, String> {
+    pub fn cut(&self, case: &Case, effort: &Effort, only: Option<&Cuts>) -> Result<Tally, Finding> {
         (self.cut)(case, effort, only)
     }
 
@@ -72,7 +89,7 @@ impl Tested {
         cut_points: u64,
         effort: &Effort,
         is_over: &mut dyn FnMut() -> bool,
-    ) -> Result<Tally, String> {
+    ) -> Result<Tally, Finding> {
         (self.random_cuts)(seed, cut_points, effort, is_over)
     }
 
@@ -80,7 +97,7 @@ impl Tested {
     ///
     /// # Errors
     /// What broke, with a line that [`torture::replay`] takes.
-    pub fn rot(&self, case: &Case, rot: Rot) -> Result<Tally, String> {
+    pub fn rot(&self, case: &Case, rot: Rot) -> Result<Tally, Finding> {
         (self.rot)(case, rot)
     }
 
@@ -88,7 +105,7 @@ impl Tested {
     ///
     /// # Errors
     /// The first failure, with a line that [`torture::replay`] takes.
-    pub fn random_rot(&self, seed: u64, kind: Kind, cases: u64) -> Result<Tally, String> {
+    pub fn random_rot(&self, seed: u64, kind: Kind, cases: u64) -> Result<Tally, Finding> {
         (self.random_rot)(seed, kind, cases)
     }
 
@@ -96,7 +113,7 @@ impl Tested {
     ///
     /// # Errors
     /// What was lost.
-    pub fn play(&self, script: &Script) -> Result<Tally, String> {
+    pub fn play(&self, script: &Script) -> Result<Tally, Finding> {
         (self.play)(script)
     }
 }

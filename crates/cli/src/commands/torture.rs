@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use floatgate_catalog::{Catalog, Scheme};
-use floatgate_testkit::torture::{Effort, Tally, replay};
+use floatgate_testkit::torture::{Effort, Finding, Line, Tally};
 use serde_json::json;
 
 use super::schemes::find;
@@ -53,23 +53,26 @@ fn exit(held: bool) -> ExitCode {
     }
 }
 
-fn replayed(line: &str, catalog: &Catalog, as_json: bool) -> Outcome<ExitCode> {
-    let outcome = replay(line, catalog);
+fn replayed(text: &str, catalog: &Catalog, as_json: bool) -> Outcome<ExitCode> {
     // A line that cannot be read is a mistake of the user's, not a loss.
-    if let Err(text) = &outcome
-        && !text.contains("replay:")
-        && !text.contains("case:")
-    {
-        return Err(Problem::new(format!("--replay: {text}"))
-            .help("give the line as a failure printed it, scheme first, in quotes"));
+    let unreadable = |why: String| {
+        Problem::new(format!("--replay: {why}"))
+            .help("give the line as a failure printed it, scheme first, in quotes")
+    };
+    let line = Line::parse(text).map_err(unreadable)?;
+    let tested = find(catalog, &line.scheme)?.life.tested;
+    if let Some(refusal) = line.trial.case().and_then(|case| tested.refusal(case)) {
+        return Err(unreadable(format!("{} refuses it: {refusal}", line.scheme)));
     }
+    let outcome = line.trial.run(&tested);
     if as_json {
         let tried = outcome.as_ref().map(|tally| tally.tried).ok();
-        output::print_json(&json!({"cut_points": tried, "lost": outcome.as_ref().err()}))?;
+        let lost = outcome.as_ref().err().map(Finding::to_string);
+        output::print_json(&json!({"cut_points": tried, "lost": lost}))?;
     } else {
         output::print(&match &outcome {
             Ok(tally) => format!("holds: {} cut points on the way there\n", tally.tried),
-            Err(failure) => format!("{failure}\n"),
+            Err(finding) => format!("{finding}\n"),
         })?;
     }
     Ok(exit(outcome.is_ok()))

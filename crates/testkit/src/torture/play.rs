@@ -1,6 +1,8 @@
 //! One chosen sequence of requests and cuts, for a fuzzer that chooses them.
 
-use super::{Cuts, INITIAL, Request, Tally, Torture, catch, is_without_room, prepare, random_case};
+use super::cuts::{Torture, prepare};
+use super::model::{INITIAL, PAGE_BYTES, Request};
+use super::{Cuts, Effort, Finding, Tally, Trial, catch, is_without_room, random_case};
 use crate::cut::{CutFlash, Tear};
 use crate::ram::RamFlash;
 use crate::tested::Tested;
@@ -8,8 +10,8 @@ use floatgate_core::Catalog;
 use floatgate_core::ftl::{Ftl, MountError};
 use floatgate_core::rng::SplitMix64;
 
-/// Bytes of the case in front, and of each step after it.
-const CASE_BYTES: usize = 5;
+/// Bytes of the seed of the case, and of each step after it.
+const SEED_BYTES: usize = 4;
 const STEP_BYTES: usize = 4;
 /// More steps tell nothing new, and make an input slow.
 const STEPS_MAX: usize = 200;
@@ -24,12 +26,12 @@ struct Step {
 }
 
 impl Step {
-    fn of(bytes: &[u8]) -> Self {
+    fn of(&[op, first, pages, cut]: &[u8; STEP_BYTES]) -> Self {
         Self {
-            op: bytes[0],
-            first: bytes[1],
-            pages: bytes[2],
-            cut: bytes[3],
+            op,
+            first,
+            pages,
+            cut,
         }
     }
 
@@ -45,46 +47,68 @@ impl Step {
 }
 
 /// Requests and cuts as bytes have chosen them.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Script {
-    seed: u64,
-    steps: Vec<Step>,
+    seed: [u8; SEED_BYTES],
+    steps: Vec<[u8; STEP_BYTES]>,
 }
 
-/// Plays what the bytes say: a scheme of the catalog, a small device, then requests with power cuts in them and in the
-/// recoveries. Any bytes are an input; what is missing is not played.
+impl Script {
+    /// What the bytes say: the seed of a small device, then steps. None if they do not say as much as a seed; the rest of
+    /// a step is not played.
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        let (&seed, steps) = bytes.split_first_chunk()?;
+        let steps = steps.as_chunks().0.iter().take(STEPS_MAX).copied();
+        Some(Self {
+            seed,
+            steps: steps.collect(),
+        })
+    }
+
+    /// The bytes that say so.
+    pub(super) fn bytes(&self) -> impl Iterator<Item = u8> + '_ {
+        let steps = self.steps.iter().flatten();
+        self.seed.iter().chain(steps).copied()
+    }
+}
+
+/// Plays what the bytes say: the first a scheme of the catalog, the others a [`Script`]. Any bytes are an input, so this is
+/// what a fuzzer calls.
 ///
 /// # Errors
 /// What was lost.
-pub fn play<L: AsRef<Tested>>(bytes: &[u8], catalog: &Catalog<L>) -> Result<Tally, String> {
-    let Some((head, steps)) = bytes.split_at_checked(CASE_BYTES) else {
+pub fn play<L: AsRef<Tested>>(bytes: &[u8], catalog: &Catalog<L>) -> Result<Tally, Finding> {
+    let Some((&scheme, rest)) = bytes.split_first() else {
         return Ok(Tally::default());
     };
-    let scheme = &catalog[head[0] as usize % catalog.len()];
-    let seed = u32::from_le_bytes([head[1], head[2], head[3], head[4]]);
-    let steps = steps.chunks_exact(STEP_BYTES).take(STEPS_MAX);
-    scheme.life.as_ref().play(&Script {
-        seed: seed.into(),
-        steps: steps.map(Step::of).collect(),
+    let scheme = &catalog[usize::from(scheme) % catalog.len()];
+    let script = Script::of(rest);
+    script.map_or(Ok(Tally::default()), |script| {
+        scheme.life.as_ref().play(&script)
     })
 }
 
 /// Plays a script on a scheme.
-pub(crate) fn play_script<S: Ftl>(script: &Script) -> Result<Tally, String> {
-    let case = random_case::<S>(&mut SplitMix64::new(script.seed), 0);
-    let effort = super::Effort::default();
-    let mut torture = prepare::<S>(&case, &effort, None)?;
-    torture
-        .play(&script.steps)
-        .map_err(|error| format!("{}: {error}\n  case: {case}", S::KEY))?;
-    Ok(torture.tally)
+pub(crate) fn play_script<S: Ftl>(script: &Script) -> Result<Tally, Finding> {
+    let seed = u32::from_le_bytes(script.seed);
+    let case = random_case::<S>(&mut SplitMix64::new(seed.into()), 0);
+    let effort = Effort::default();
+    let steps: Vec<Step> = script.steps.iter().map(Step::of).collect();
+    let played = prepare::<S>(&case, &effort, None).and_then(|mut torture| {
+        torture.play(&steps)?;
+        Ok(torture.tally)
+    });
+    played.map_err(|what| {
+        let what = format!("{what}\n  case: {case}");
+        Finding::new(S::KEY, Trial::Script(script.clone()), what)
+    })
 }
 
 impl<S: Ftl> Torture<'_, S> {
     fn play(&mut self, steps: &[Step]) -> Result<(), String> {
-        let ram = RamFlash::new(&self.space.geometry, super::PAGE_BYTES);
+        let ram = RamFlash::new(&self.space.geometry, PAGE_BYTES);
         let mut flash = CutFlash::new(ram);
-        let made = S::format(&self.space, &self.options, self.case.start, &mut flash);
-        let mut ftl = made.map_err(|refusal| format!("refused: {refusal}"))?;
+        let mut ftl = self.format(&mut flash)?;
         let mut version = INITIAL + 1;
         let mut left = steps.iter();
         let mut number = 0;
