@@ -22,6 +22,7 @@
 //! `fifo` is offered. The restart after a merge (the page may now fit the data block) is ours.
 
 use crate::parts::hybrid::{Hybrid, HybridPlan, Log, recovery_costs};
+use crate::parts::map_area::MapBlockOptions;
 use floatgate_core::Refusal;
 use floatgate_core::address::DieLpn;
 use floatgate_core::described::{Described, RecoveryCost};
@@ -48,10 +49,7 @@ options! {
         log_blocks: Option<u32> ["blocks"] = None, shown "required", samples [1, 2, 2, 3, 3, 4], scope Device, setting LogBlocks;
         /// Which log block is merged when a new one is needed.
         victim: Victim [""] = Victim::Lru;
-        /// Blocks of each die that keep the block map in flash; 0 turns it off, else at least 2.
-        map_blocks: u32 ["blocks, die"] = 0, samples [0, 0, 2, 3];
-        /// Entries in one map page.
-        map_entries_per_page: u32 ["entries"] = 512, samples [1, 2, 4];
+        ..map: MapBlockOptions;
     }
 }
 
@@ -69,14 +67,7 @@ pub struct Bast {
 impl Bast {
     fn plan(space: &Space, options: &BastOptions) -> Result<HybridPlan, Refusal> {
         let log_blocks = crate::parts::budgets::log_budget(space, options.log_blocks, 1)?;
-        Ok(HybridPlan {
-            log_blocks,
-            log_slots: log_blocks,
-            reserve: 1,
-            map_blocks: options.map_blocks,
-            map_entries_per_page: options.map_entries_per_page,
-            lists: 1,
-        })
+        Ok(HybridPlan::new(log_blocks, 1, &options.map))
     }
 
     fn new(h: Hybrid, plan: &HybridPlan, options: &BastOptions) -> Self {
@@ -227,7 +218,7 @@ impl Ftl for Bast {
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
-        self.h.audit(flash, self.log_blocks)
+        self.h.audit(flash)
     }
 }
 

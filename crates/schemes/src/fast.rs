@@ -24,6 +24,7 @@
 //! set: the later papers describe FAST so. `sw_break = random` leaves a broken run alone instead of merging it.
 
 use crate::parts::hybrid::{Hybrid, HybridPlan, Log, recovery_costs};
+use crate::parts::map_area::MapBlockOptions;
 use floatgate_core::Refusal;
 use floatgate_core::address::DieLpn;
 use floatgate_core::described::{Described, RecoveryCost};
@@ -54,10 +55,7 @@ options! {
         sw_break: SwBreak [""] = SwBreak::Merge;
         /// Whether logical blocks with only obsolete pages in a victim are merged too (FAST of 2007).
         merge_obsolete: bool [""] = false;
-        /// Blocks of each die that keep the block map in flash; 0 turns it off, else at least 2.
-        map_blocks: u32 ["blocks, die"] = 0, samples [0, 0, 2, 3];
-        /// Entries in one map page.
-        map_entries_per_page: u32 ["entries"] = 512, samples [1, 2, 4];
+        ..map: MapBlockOptions;
     }
 }
 
@@ -83,14 +81,7 @@ impl Fast {
             options.log_blocks,
             1 + u32::from(options.sw_log),
         )?;
-        Ok(HybridPlan {
-            log_blocks,
-            log_slots: log_blocks,
-            reserve: 1,
-            map_blocks: options.map_blocks,
-            map_entries_per_page: options.map_entries_per_page,
-            lists: 2,
-        })
+        Ok(HybridPlan::new(log_blocks, 2, &options.map))
     }
 
     fn new(h: Hybrid, plan: &HybridPlan, options: &FastOptions) -> Self {
@@ -285,7 +276,7 @@ impl Ftl for Fast {
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
-        self.h.audit(flash, self.log_blocks)
+        self.h.audit(flash)
     }
 }
 

@@ -32,6 +32,7 @@
 
 use crate::parts::hybrid::{Hybrid, HybridPlan, Log, recovery_costs};
 use crate::parts::kinds::PagesByKind;
+use crate::parts::map_area::MapBlockOptions;
 use crate::parts::scan::move_tag;
 use floatgate_core::Refusal;
 use floatgate_core::address::DieLpn;
@@ -53,10 +54,7 @@ options! {
         isolation: bool [""] = true;
         /// Cold pages merged after every page the host writes, at least 1.
         merge_per_write: u32 ["pages"] = 1, samples [1, 2, 3];
-        /// Blocks of each die that keep the block map in flash; 0 turns it off, else at least 2.
-        map_blocks: u32 ["blocks, die"] = 0, samples [0, 0, 2, 3];
-        /// Entries in one map page.
-        map_entries_per_page: u32 ["entries"] = 512, samples [1, 2, 4];
+        ..map: MapBlockOptions;
     }
 }
 
@@ -121,13 +119,9 @@ impl Faster {
         let log_blocks =
             crate::parts::budgets::log_budget(space, options.log_blocks, 1 + isolation)?;
         Ok(HybridPlan {
-            log_blocks,
             // One more than the budget: during a reclaim the reserve may be a new chance block.
             log_slots: log_blocks + 1,
-            reserve: 1,
-            map_blocks: options.map_blocks,
-            map_entries_per_page: options.map_entries_per_page,
-            lists: 4,
+            ..HybridPlan::new(log_blocks, 4, &options.map)
         })
     }
 
@@ -542,7 +536,7 @@ impl Ftl for Faster {
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
-        let live = self.h.audit(flash, self.log_blocks)?;
+        let live = self.h.audit(flash)?;
         self.audit_budget()?;
         self.audit_blocks(flash)?;
         self.audit_chances()?;

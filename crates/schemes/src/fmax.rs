@@ -27,6 +27,7 @@
 //! BAST's merges of aligned blocks are worth.
 
 use crate::parts::hybrid::{Hybrid, HybridPlan, Log, recovery_costs};
+use crate::parts::map_area::MapBlockOptions;
 use crate::parts::tournament::Tournament;
 use floatgate_core::Refusal;
 use floatgate_core::address::DieLpn;
@@ -70,10 +71,7 @@ options! {
         lookup: Lookup [""] = Lookup::Ram;
         /// Whether an aligned replacement block may become the data block instead of being folded.
         switch_merge: bool [""] = false;
-        /// Blocks of each die that keep the block map in flash; 0 turns it off, else at least 2.
-        map_blocks: u32 ["blocks, die"] = 0, samples [0, 0, 2, 3];
-        /// Entries in one map page.
-        map_entries_per_page: u32 ["entries"] = 512, samples [1, 2, 4];
+        ..map: MapBlockOptions;
     }
 }
 
@@ -105,14 +103,7 @@ pub struct Fmax {
 impl Fmax {
     fn plan(space: &Space, options: &FmaxOptions) -> Result<HybridPlan, Refusal> {
         let log_blocks = crate::parts::budgets::log_budget(space, options.log_blocks, 1)?;
-        Ok(HybridPlan {
-            log_blocks,
-            log_slots: log_blocks,
-            reserve: 1,
-            map_blocks: options.map_blocks,
-            map_entries_per_page: options.map_entries_per_page,
-            lists: 1,
-        })
+        Ok(HybridPlan::new(log_blocks, 1, &options.map))
     }
 
     fn new(h: Hybrid, plan: &HybridPlan, options: &FmaxOptions) -> Self {
@@ -389,7 +380,7 @@ impl Ftl for Fmax {
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
-        let live = self.h.audit(flash, self.log_blocks)?;
+        let live = self.h.audit(flash)?;
         let blocks = || self.h.lists.iter(BLOCKS).map(Log);
         if self.h.lists.len(BLOCKS) != self.h.logs_in_use() {
             return Err("a replacement block is in no victim order".into());

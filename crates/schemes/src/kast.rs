@@ -31,6 +31,7 @@
 
 use crate::parts::association::Associations;
 use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log, recovery_costs};
+use crate::parts::map_area::MapBlockOptions;
 use crate::parts::tournament::Tournament;
 use floatgate_core::Refusal;
 use floatgate_core::address::DieLpn;
@@ -50,10 +51,7 @@ options! {
         k: u32 ["data blocks"] = 4, samples [1, 2, 3, 64];
         /// Most sequential log blocks of a die at a time; at least one log block is left for random writes.
         sw_log_blocks: Option<u32> ["blocks, die"] = None, shown "a quarter of the die's log blocks, at least 1", samples [1, 2, 3];
-        /// Blocks of each die that keep the block map in flash; 0 turns it off, else at least 2.
-        map_blocks: u32 ["blocks, die"] = 0, samples [0, 0, 2, 3];
-        /// Entries in one map page.
-        map_entries_per_page: u32 ["entries"] = 512, samples [1, 2, 4];
+        ..map: MapBlockOptions;
     }
 }
 
@@ -116,14 +114,7 @@ impl Kast {
             );
             return Err(Refusal::new("sw_log_blocks", text));
         }
-        let plan = HybridPlan {
-            log_blocks,
-            log_slots: log_blocks,
-            reserve: 1,
-            map_blocks: options.map_blocks,
-            map_entries_per_page: options.map_entries_per_page,
-            lists: 2,
-        };
+        let plan = HybridPlan::new(log_blocks, 2, &options.map);
         Ok((plan, sw_log_blocks))
     }
 
@@ -582,7 +573,7 @@ impl Ftl for Kast {
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
-        let live = self.h.audit(flash, self.log_blocks)?;
+        let live = self.h.audit(flash)?;
         let (sw, rw) = (self.h.lists.len(SW), self.h.lists.len(RW));
         if sw > self.sw_log_blocks || sw + rw != self.h.logs_in_use() {
             return Err(format!(

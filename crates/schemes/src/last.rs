@@ -36,6 +36,7 @@ mod tests;
 
 use crate::parts::heat::Heat;
 use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log, recovery_costs};
+use crate::parts::map_area::MapBlockOptions;
 use floatgate_core::Refusal;
 use floatgate_core::address::DieLpn;
 use floatgate_core::described::{Described, RecoveryCost};
@@ -67,10 +68,7 @@ options! {
         low_utilization: u32 ["1/1000"] = 500, samples [0, 900];
         /// A hot block without a write or an invalidation for longer than this is reclaimed.
         age_threshold: Option<u64> ["page writes"] = None, shown "pages of the random log buffer", samples [2, 10, 0, 12];
-        /// Blocks of each die that keep the block map in flash; 0 turns it off, else at least 2.
-        map_blocks: u32 ["blocks, die"] = 0, samples [0, 0, 2, 3];
-        /// Entries in one map page.
-        map_entries_per_page: u32 ["entries"] = 512, samples [1, 2, 4];
+        ..map: MapBlockOptions;
     }
 }
 
@@ -156,14 +154,7 @@ impl Last {
             return Err(Refusal::new("adjust_period", text.into()));
         }
         let log_blocks = sequential_blocks + random_blocks;
-        let plan = HybridPlan {
-            log_blocks,
-            log_slots: log_blocks,
-            reserve: 1,
-            map_blocks: options.map_blocks,
-            map_entries_per_page: options.map_entries_per_page,
-            lists: 1,
-        };
+        let plan = HybridPlan::new(log_blocks, 1, &options.map);
         Ok((plan, (sequential_blocks, random_blocks)))
     }
 
@@ -530,7 +521,7 @@ impl Ftl for Last {
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
-        let live = self.h.audit(flash, self.log_blocks)?;
+        let live = self.h.audit(flash)?;
         self.h.watch.audit(&self.h, flash)?;
         let sequential = self.h.lists.len(SEQUENTIAL);
         let random = self.h.watch.in_use();

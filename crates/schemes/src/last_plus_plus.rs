@@ -139,14 +139,7 @@ impl LastPlusPlus {
     /// What follows from geometry and options, if everything fits.
     fn plan(space: &Space, options: &LastPlusPlusOptions) -> Result<(Plan, HybridPlan), Refusal> {
         let plan = Plan::new(space, options)?;
-        let hybrid = HybridPlan {
-            log_blocks: plan.log_blocks,
-            log_slots: plan.log_blocks,
-            reserve: 1,
-            map_blocks: options.map_blocks,
-            map_entries_per_page: options.map_entries_per_page,
-            lists: 0,
-        };
+        let hybrid = HybridPlan::new(plan.log_blocks, 0, &options.map);
         hybrid.check(space)?;
         Ok((plan, hybrid))
     }
@@ -535,7 +528,7 @@ impl Ftl for LastPlusPlus {
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
-        let live = self.h.audit(flash, self.plan.log_blocks * self.dies())?;
+        let live = self.h.audit(flash)?;
         self.audit_segments(flash)?;
         self.audit_budgets(flash)?;
         self.h.watch.random.audit(|log| {

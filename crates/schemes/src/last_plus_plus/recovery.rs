@@ -113,7 +113,7 @@ impl Kept<'_> {
             }
         }
         let per_die = geometry.blocks_per_die;
-        let usable = per_die - self.options.map_blocks;
+        let usable = per_die - self.options.map.map_blocks;
         let blocks = (0..geometry.blocks()).map(Pbn);
         blocks.filter(move |&block| !is_known[block.index()] && block.0 % per_die < usable)
     }
