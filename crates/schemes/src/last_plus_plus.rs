@@ -369,6 +369,10 @@ impl Described for LastPlusPlus {
     const TEXT: &'static str = include_str!("last_plus_plus.rs");
     type Options = LastPlusPlusOptions;
 
+    fn check(space: &Space, options: &LastPlusPlusOptions) -> Result<(), Refusal> {
+        Self::plan(space, options).map(|_| ())
+    }
+
     fn tables(geometry: &Geometry, options: &LastPlusPlusOptions) -> Vec<Table> {
         config::tables(geometry, options)
     }

@@ -45,6 +45,15 @@ pub trait LogPolicy: Sized + Send + 'static {
     /// The watch of a device without log blocks.
     fn watch(space: &Space, plan: &HybridPlan, options: &Self::Options) -> Self::Watch;
 
+    /// The watch that follows a recovery, which can find more than there was.
+    fn watch_for_recovery(
+        space: &Space,
+        plan: &HybridPlan,
+        options: &Self::Options,
+    ) -> Self::Watch {
+        Self::watch(space, plan, options)
+    }
+
     /// The policy with these tables, before any log block is taken or found.
     fn new(hybrid: Hybrid<Self::Watch>, options: &Self::Options) -> Self;
 
@@ -204,7 +213,7 @@ impl<P: LogPolicy> Ftl for Logged<P> {
         flash: &mut F,
     ) -> Result<Self, MountError<F::Error>> {
         let plan = Self::checked_plan(space, options)?;
-        let watch = P::watch(space, &plan, options);
+        let watch = P::watch_for_recovery(space, &plan, options);
         let (hybrid, found) = Hybrid::recover(space, &plan, mode, watch, flash)?;
         let mut logged = Self(P::new(hybrid, options));
         logged.0.take_found(flash, found)?;
