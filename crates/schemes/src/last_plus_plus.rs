@@ -144,7 +144,7 @@ impl LastPlusPlus {
         Ok((plan, hybrid))
     }
 
-    fn new<F: Flash>(h: Hybrid<Logs>, options: &LastPlusPlusOptions, plan: Plan) -> Self {
+    fn new(h: Hybrid<Logs>, options: &LastPlusPlusOptions, plan: Plan) -> Self {
         let dies = h.space().dies;
         let mut die_order = Lists::new(dies as usize, 1);
         (0..dies).for_each(|die| die_order.push_back(DIES, die));
@@ -444,7 +444,7 @@ impl Ftl for LastPlusPlus {
         let (plan, hybrid) = Self::plan(space, options)?;
         let logs = Logs::new(space, options, &plan);
         let h = Hybrid::format(space, &hybrid, start, logs, flash)?;
-        Ok(Self::new::<F>(h, options, plan))
+        Ok(Self::new(h, options, plan))
     }
 
     fn recover<F: Flash>(

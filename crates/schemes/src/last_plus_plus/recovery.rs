@@ -400,7 +400,7 @@ impl LastPlusPlus {
             updates,
             ..
         } = kept;
-        let mut ftl = Self::new::<F>(h, options, plan);
+        let mut ftl = Self::new(h, options, plan);
         // A snapshot that is used keeps its blocks; another one has been erased.
         let done = if ftl.h.lent() > 0 {
             ftl.snapshot = blocks;
