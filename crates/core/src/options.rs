@@ -280,6 +280,7 @@ macro_rules! options {
             }
         }
         impl $crate::options::Options for $name {
+            #[allow(clippy::vec_init_then_push, reason = "one push an option, and sets may follow")]
             fn schema() -> $crate::alloc::vec::Vec<$crate::options::OptionInfo> {
                 #[allow(unused_variables)]
                 let defaults = Self::default();
@@ -330,6 +331,7 @@ macro_rules! options {
                 let _ = value;
                 Err($crate::options::unknown_option::<Self>(key))
             }
+            #[allow(clippy::vec_init_then_push, reason = "one push an option, and sets may follow")]
             fn values(&self) -> $crate::alloc::vec::Vec<(&'static str, $crate::alloc::string::String)> {
                 #[allow(unused_mut)]
                 let mut values = $crate::alloc::vec::Vec::new();

@@ -23,14 +23,15 @@
 //! **Deviations and why.** The papers leave the victim choice open: least recently written is the default,
 //! `fifo` is offered. The restart after a merge (the page may now fit the data block) is ours.
 
-use crate::parts::hybrid::{Hybrid, HybridPlan, Log, recovery_costs};
+use crate::parts::budgets::log_budget;
+use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log};
+use crate::parts::logged::{LogPolicy, Logged};
+use crate::parts::map_area::MapBlockOptions;
 use floatgate_core::Refusal;
 use floatgate_core::address::DieLpn;
-use floatgate_core::described::{Described, RecoveryCost};
-use floatgate_core::flash::{Flash, Preload, Role, Slot};
-use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Start, audited};
-use floatgate_core::geometry::{Geometry, Space};
-use floatgate_core::report::{SchemeCounters, Table};
+use floatgate_core::flash::{Flash, Role, Slot};
+use floatgate_core::ftl::MountError;
+use floatgate_core::geometry::Space;
 use floatgate_core::{choice, options};
 
 choice! {
@@ -50,10 +51,7 @@ options! {
         log_blocks: Option<u32> ["blocks"] = None, shown "required", samples [1, 2, 2, 3, 3, 4], scope Device, setting LogBlocks;
         /// Which log block is merged when a new one is needed.
         victim: Victim [""] = Victim::Lru;
-        /// Blocks of each die that keep the block map in flash; 0 turns it off, else at least 2.
-        map_blocks: u32 ["blocks, die"] = 0, samples [0, 0, 2, 3];
-        /// Entries in one map page.
-        map_entries_per_page: u32 ["entries"] = 512, samples [1, 2, 4];
+        ..map: MapBlockOptions;
     }
 }
 
@@ -61,34 +59,16 @@ options! {
 const LOGS: usize = 0;
 
 /// One instance of BAST.
+pub type Bast = Logged<BastPolicy>;
+
+/// Which log block takes a page, and which one is merged.
 #[derive(Debug)]
-pub struct Bast {
+pub struct BastPolicy {
     h: Hybrid,
-    log_blocks: u32,
     victim: Victim,
 }
 
-impl Bast {
-    fn plan(space: &Space, options: &BastOptions) -> Result<HybridPlan, Refusal> {
-        let log_blocks = crate::parts::budgets::log_budget(space, options.log_blocks, 1)?;
-        Ok(HybridPlan {
-            log_blocks,
-            log_slots: log_blocks,
-            reserve: 1,
-            map_blocks: options.map_blocks,
-            map_entries_per_page: options.map_entries_per_page,
-            lists: 1,
-        })
-    }
-
-    fn new(h: Hybrid, plan: &HybridPlan, options: &BastOptions) -> Self {
-        Self {
-            h,
-            log_blocks: plan.log_blocks,
-            victim: options.victim,
-        }
-    }
-
+impl BastPolicy {
     fn merge<F: Flash>(&mut self, flash: &mut F, log: Log, l: u32) -> Result<(), F::Error> {
         if self.h.is_aligned(log, l) {
             self.h.merge_aligned(flash, log, l)?;
@@ -99,68 +79,50 @@ impl Bast {
     }
 }
 
-impl Described for Bast {
+impl LogPolicy for BastPolicy {
     const KEY: &'static str = "bast";
     const TITLE: &'static str = "BAST";
     const SUMMARY: &'static str = "a log block for each data block that needs one";
     const SOURCE: &'static str = "Kim et al., IEEE TCE 2002";
     const TEXT: &'static str = include_str!("bast.rs");
     type Options = BastOptions;
+    type Watch = ();
 
-    fn tables(geometry: &Geometry, options: &BastOptions) -> Vec<Table> {
-        crate::parts::budgets::hybrid_tables(geometry, options.log_blocks.unwrap_or(0))
+    fn plan(space: &Space, options: &BastOptions) -> Result<HybridPlan, Refusal> {
+        let log_blocks = log_budget(space, options.log_blocks, 1)?;
+        Ok(HybridPlan::new(log_blocks, 1, &options.map))
     }
 
-    fn ram_bytes(geometry: &Geometry, options: &BastOptions) -> u64 {
-        Hybrid::<()>::ram_bytes(geometry, options.log_blocks.unwrap_or(0))
+    fn watch(_: &Space, _: &HybridPlan, _: &BastOptions) {}
+
+    fn new(h: Hybrid, options: &BastOptions) -> Self {
+        let victim = options.victim;
+        Self { h, victim }
     }
 
-    fn recovery_costs(geometry: &Geometry, options: &BastOptions) -> Vec<RecoveryCost> {
-        let plan = Self::plan(&Space::whole(geometry), options);
-        recovery_costs(geometry, plan)
+    fn hybrid(&self) -> &Hybrid {
+        &self.h
     }
 
-    fn counters(&self) -> SchemeCounters {
-        SchemeCounters::of(&self.h.merges)
+    fn hybrid_mut(&mut self) -> &mut Hybrid {
+        &mut self.h
     }
 
-    fn reset_counters(&mut self) {
-        self.h.merges = Default::default();
-    }
-}
-
-impl Ftl for Bast {
-    type Page = DieLpn;
-
-    fn format<F: Preload>(
-        space: &Space,
-        options: &BastOptions,
-        start: Start,
+    fn take_found<F: Flash>(
+        &mut self,
         flash: &mut F,
-    ) -> Result<Self, MountError<F::Error>> {
-        let plan = Self::plan(space, options)?;
-        let h = Hybrid::format(space, &plan, start, (), flash)?;
-        Ok(Self::new(h, &plan, options))
-    }
-
-    fn recover<F: Flash>(
-        space: &Space,
-        options: &BastOptions,
-        means: RecoveryMode,
-        flash: &mut F,
-    ) -> Result<Self, MountError<F::Error>> {
-        let plan = Self::plan(space, options)?;
-        let (mut h, mut logs) = Hybrid::recover(space, &plan, means, (), flash)?;
-        if options.victim == Victim::Lru {
-            logs.sort_unstable_by_key(|found| found.last);
+        mut found: Vec<FoundLog>,
+    ) -> Result<(), MountError<F::Error>> {
+        if self.victim == Victim::Lru {
+            found.sort_unstable_by_key(|found| found.last);
         }
-        for found in logs {
-            match h.adopt(found.log) {
-                Some(_) => h.lists.push_back(LOGS, found.log.0),
-                None => h.give_up(flash, found.log)?,
+        for log in found.into_iter().map(|found| found.log) {
+            match self.h.adopt(log) {
+                Some(_) => self.h.lists.push_back(LOGS, log.0),
+                None => self.h.give_up(flash, log)?,
             }
         }
-        audited(Self::new(h, &plan, options), flash)
+        Ok(())
     }
 
     fn write_page<F: Flash>(
@@ -180,7 +142,7 @@ impl Ftl for Bast {
                     continue;
                 }
                 Some(log) => log,
-                None if self.h.logs_in_use() == self.log_blocks => {
+                None if self.h.logs_in_use() == self.h.log_budget() => {
                     let victim = Log(self
                         .h
                         .lists
@@ -204,32 +166,8 @@ impl Ftl for Bast {
         }
     }
 
-    fn read_page<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        page: DieLpn,
-        slot: Slot,
-    ) -> Result<(), F::Error> {
-        self.h.read(flash, slot, page)
-    }
-
-    fn trim_page<F: Flash>(
-        &mut self,
-        _flash: &mut F,
-        page: DieLpn,
-        _slot: Slot,
-    ) -> Result<(), F::Error> {
-        self.h.trim(page);
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, lpn: DieLpn) {
-        self.h.prefetch(lpn);
-    }
-
-    fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
-        self.h.audit(flash, self.log_blocks)
+    fn log_blocks(options: &BastOptions) -> u32 {
+        options.log_blocks.unwrap_or(0)
     }
 }
 
@@ -238,7 +176,7 @@ mod tests {
     use super::*;
     use floatgate_core::report::bits_for;
     use floatgate_core::striped::Striped;
-    use floatgate_core::{Geometry, ProgramOrder};
+    use floatgate_core::{Described, Geometry, ProgramOrder};
     use floatgate_testkit::suite::{Bench, Case};
 
     /// Host programs, gc programs, erases, switch, partial, full, dead after each step.

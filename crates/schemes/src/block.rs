@@ -58,8 +58,8 @@ struct Part {
 impl Block {
     /// No logical block has a physical one yet; the erased blocks are not known.
     fn blank(space: &Space) -> Result<Self, Refusal> {
+        Self::check(space, &NoOptions {})?;
         let logical = space.logical_blocks();
-        space.need_blocks(&[("data blocks", logical), ("merge reserve", 1)])?;
         Ok(Self {
             data: vec![Pbn::NONE; logical as usize],
             live: vec![0; (space.logical_pages() as usize).div_ceil(64)],
@@ -210,6 +210,11 @@ impl Described for Block {
     const SOURCE: &'static str = "Ban 1995; HAT (MSST 2010) II.B.2";
     const TEXT: &'static str = include_str!("block.rs");
     type Options = NoOptions;
+
+    fn check(space: &Space, _: &NoOptions) -> Result<(), Refusal> {
+        let logical = space.logical_blocks();
+        space.need_blocks(&[("data blocks", logical), ("merge reserve", 1)])
+    }
 
     fn tables(geometry: &Geometry, _options: &NoOptions) -> Vec<Table> {
         let blocks = u64::from(geometry.logical_blocks());

@@ -55,6 +55,7 @@ use crate::hints::{large_table, prefetch};
 use crate::parts::hybrid::programmable;
 use crate::parts::pool::Pool;
 use crate::parts::start;
+use floatgate_core::Refusal;
 use floatgate_core::address::{DieLpn, Divisor, Pbn, Ppn};
 use floatgate_core::described::Described;
 use floatgate_core::flash::{Cause, Flash, Oob, Preload, Role, Slot};
@@ -245,6 +246,10 @@ impl Described for Blog {
     const TEXT: &'static str = include_str!("blog.rs");
     type Options = BlogOptions;
 
+    fn check(space: &Space, options: &BlogOptions) -> Result<(), Refusal> {
+        options.plan(space).map(|_| ())
+    }
+
     fn tables(geometry: &Geometry, options: &BlogOptions) -> Vec<Table> {
         options.tables(geometry)
     }
@@ -298,7 +303,8 @@ impl Ftl for Blog {
         start: Start,
         flash: &mut F,
     ) -> Result<Self, MountError<F::Error>> {
-        let log_blocks = options.check(space, flash.ledger().oob_bytes())?;
+        let log_blocks = options.plan(space)?;
+        options.check_oob(&space.geometry, flash.ledger().oob_bytes())?;
         let mut blog = Self::blank(space, options);
         if start == Start::Full {
             blog.fill(flash).map_err(MountError::Flash)?;
@@ -315,7 +321,8 @@ impl Ftl for Blog {
         _means: RecoveryMode,
         flash: &mut F,
     ) -> Result<Self, MountError<F::Error>> {
-        let log_blocks = options.check(space, flash.ledger().oob_bytes())?;
+        let log_blocks = options.plan(space)?;
+        options.check_oob(&space.geometry, flash.ledger().oob_bytes())?;
         let mut blog = Self::blank(space, options);
         blog.scan(options, log_blocks, flash)?;
         audited(blog, flash)

@@ -33,10 +33,9 @@
 
 use crate::parts::cached_map::{CachedMap, Collecting, Fetch, MapCounters, MapPlan, Request};
 use crate::parts::map_cache::{CachePolicy, Mark, Translation};
-use crate::parts::page_store::{PageOptions, PageStore, Placement, Streams};
+use crate::parts::page_store::{GcOptions, PageOptions, PageStore, Placement, Streams};
 use crate::parts::translation::recovery::{FoundMap, Layout};
 use crate::parts::translation::whole_map_blocks;
-use crate::parts::victims::GcPolicy;
 use floatgate_core::Refusal;
 use floatgate_core::address::Lpn;
 use floatgate_core::described::{Described, RecoveryCost};
@@ -95,16 +94,11 @@ options! {
         lazy_copy: LazyCopy [""] = LazyCopy::Auto, shown "auto: on for NOFLUSH and TIMEOUT, off for PAGE and REQ";
         /// A die collects garbage until it has this many erased blocks.
         gc_low: Option<u32> ["blocks, die"] = None, shown "full map blocks of a die + 5", samples [2, 3, 5, 6, 8];
-        /// Which block a collection takes.
-        gc_policy: GcPolicy [""] = GcPolicy::Greedy;
-        /// Draws of d-choices.
-        gc_d: u64 ["draws"] = 10, samples [1, 5];
-        /// Seed of d-choices; die i draws from gc_seed + i.
-        gc_seed: u64 [""] = 1, samples [7];
         /// Whether pages moved by collections get an append point of their own.
         streams: Streams [""] = Streams::Shared;
         /// On which die a page is written.
         placement: Placement [""] = Placement::Static;
+        ..gc: GcOptions;
     }
 }
 
@@ -168,15 +162,19 @@ impl DftlOptions {
         }
     }
 
-    fn page(&self, gc_low: u32) -> PageOptions {
-        PageOptions {
-            gc_low,
-            gc_policy: self.gc_policy,
-            gc_d: self.gc_d,
-            gc_seed: self.gc_seed,
+    /// The options of the page store, if the options fit the device, and the blocks of a die that map pages may take
+    /// beside those that collections keep erased.
+    fn store(&self, space: &Space) -> Result<(PageOptions, u32), Refusal> {
+        self.check()?;
+        let whole = whole_map_blocks(&space.geometry, self.tp_entries);
+        let page = PageOptions {
+            gc_low: self.gc_low(whole)?,
             streams: self.streams,
             placement: self.placement,
-        }
+            gc: self.gc.clone(),
+        };
+        PageStore::check_with_map_blocks(space, &page, whole + 1)?;
+        Ok((page, whole + 1))
     }
 
     fn lazy(&self) -> bool {
@@ -316,6 +314,10 @@ impl Described for Dftl {
     const TEXT: &'static str = include_str!("dftl.rs");
     type Options = DftlOptions;
 
+    fn check(space: &Space, options: &DftlOptions) -> Result<(), Refusal> {
+        options.store(space).map(|_| ())
+    }
+
     fn tables(geometry: &Geometry, options: &DftlOptions) -> Vec<Table> {
         let logical_pages = u64::from(geometry.logical_pages);
         let entries_per_page = u64::from(options.tp_entries.max(1));
@@ -421,11 +423,8 @@ impl Ftl for Dftl {
         start: Start,
         flash: &mut F,
     ) -> Result<Self, MountError<F::Error>> {
-        options.check()?;
-        let q = whole_map_blocks(&space.geometry, options.tp_entries);
-        let page_options = options.page(options.gc_low(q)?);
-        let mut store =
-            PageStore::format_with_map_blocks(space, &page_options, q + 1, start, flash)?;
+        let (page, map_blocks) = options.store(space)?;
+        let mut store = PageStore::format_with_map_blocks(space, &page, map_blocks, start, flash)?;
         let map = CachedMap::format(options.plan(), &mut store, start, flash)
             .map_err(MountError::Flash)?;
         Ok(Self::of(options, store, map))
@@ -437,9 +436,8 @@ impl Ftl for Dftl {
         means: RecoveryMode,
         flash: &mut F,
     ) -> Result<Self, MountError<F::Error>> {
-        options.check()?;
-        let q = whole_map_blocks(&space.geometry, options.tp_entries);
-        let store = PageStore::blank(space, &options.page(options.gc_low(q)?), q + 1)?;
+        let (page, map_blocks) = options.store(space)?;
+        let store = PageStore::blank(space, &page, map_blocks)?;
         let layout = options.layout(means);
         let dftl = Self::read_device(space, options, store, &layout, flash)?;
         audited(dftl, flash)

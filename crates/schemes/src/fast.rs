@@ -25,14 +25,15 @@
 //! **Deviations and why.** Obsolete pages in a victim cause no merge (O-FAST) unless `merge_obsolete` is
 //! set: the later papers describe FAST so. `sw_break = random` leaves a broken run alone instead of merging it.
 
-use crate::parts::hybrid::{Hybrid, HybridPlan, Log, recovery_costs};
+use crate::parts::budgets::log_budget;
+use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log};
+use crate::parts::logged::{LogPolicy, Logged};
+use crate::parts::map_area::MapBlockOptions;
 use floatgate_core::Refusal;
 use floatgate_core::address::DieLpn;
-use floatgate_core::described::{Described, RecoveryCost};
-use floatgate_core::flash::{Flash, Preload, Role, Slot};
-use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Start, audited};
-use floatgate_core::geometry::{Geometry, Space};
-use floatgate_core::report::{SchemeCounters, Table};
+use floatgate_core::flash::{Flash, Role, Slot};
+use floatgate_core::ftl::MountError;
+use floatgate_core::geometry::Space;
 use floatgate_core::{choice, options};
 
 choice! {
@@ -56,10 +57,7 @@ options! {
         sw_break: SwBreak [""] = SwBreak::Merge;
         /// Whether logical blocks with only obsolete pages in a victim are merged too (FAST of 2007).
         merge_obsolete: bool [""] = false;
-        /// Blocks of each die that keep the block map in flash; 0 turns it off, else at least 2.
-        map_blocks: u32 ["blocks, die"] = 0, samples [0, 0, 2, 3];
-        /// Entries in one map page.
-        map_entries_per_page: u32 ["entries"] = 512, samples [1, 2, 4];
+        ..map: MapBlockOptions;
     }
 }
 
@@ -69,41 +67,18 @@ const RW: usize = 0;
 const SW: usize = 1;
 
 /// One instance of FAST.
+pub type Fast = Logged<FastPolicy>;
+
+/// Which log block takes a page, and which one is merged.
 #[derive(Debug)]
-pub struct Fast {
+pub struct FastPolicy {
     h: Hybrid,
     options: FastOptions,
-    log_blocks: u32,
     /// Most random log blocks.
     rw_blocks: u32,
 }
 
-impl Fast {
-    fn plan(space: &Space, options: &FastOptions) -> Result<HybridPlan, Refusal> {
-        let log_blocks = crate::parts::budgets::log_budget(
-            space,
-            options.log_blocks,
-            1 + u32::from(options.sw_log),
-        )?;
-        Ok(HybridPlan {
-            log_blocks,
-            log_slots: log_blocks,
-            reserve: 1,
-            map_blocks: options.map_blocks,
-            map_entries_per_page: options.map_entries_per_page,
-            lists: 2,
-        })
-    }
-
-    fn new(h: Hybrid, plan: &HybridPlan, options: &FastOptions) -> Self {
-        Self {
-            h,
-            options: options.clone(),
-            log_blocks: plan.log_blocks,
-            rw_blocks: plan.log_blocks - u32::from(options.sw_log),
-        }
-    }
-
+impl FastPolicy {
     fn sequential(&self) -> Option<Log> {
         self.h.lists.first(SW).map(Log)
     }
@@ -161,73 +136,57 @@ impl Fast {
     }
 }
 
-impl Described for Fast {
+impl LogPolicy for FastPolicy {
     const KEY: &'static str = "fast";
     const TITLE: &'static str = "FAST";
     const SUMMARY: &'static str = "fully associative log blocks, one of them sequential";
     const SOURCE: &'static str = "Lee et al., ACM TECS 2007";
     const TEXT: &'static str = include_str!("fast.rs");
     type Options = FastOptions;
+    type Watch = ();
 
-    fn tables(geometry: &Geometry, options: &FastOptions) -> Vec<Table> {
-        crate::parts::budgets::hybrid_tables(geometry, options.log_blocks.unwrap_or(0))
+    fn plan(space: &Space, options: &FastOptions) -> Result<HybridPlan, Refusal> {
+        let log_blocks = log_budget(space, options.log_blocks, 1 + u32::from(options.sw_log))?;
+        Ok(HybridPlan::new(log_blocks, 2, &options.map))
     }
 
-    fn ram_bytes(geometry: &Geometry, options: &FastOptions) -> u64 {
-        Hybrid::<()>::ram_bytes(geometry, options.log_blocks.unwrap_or(0))
+    fn watch(_: &Space, _: &HybridPlan, _: &FastOptions) {}
+
+    fn new(h: Hybrid, options: &FastOptions) -> Self {
+        Self {
+            rw_blocks: h.log_budget() - u32::from(options.sw_log),
+            options: options.clone(),
+            h,
+        }
     }
 
-    fn recovery_costs(geometry: &Geometry, options: &FastOptions) -> Vec<RecoveryCost> {
-        let plan = Self::plan(&Space::whole(geometry), options);
-        recovery_costs(geometry, plan)
+    fn hybrid(&self) -> &Hybrid {
+        &self.h
     }
 
-    fn counters(&self) -> SchemeCounters {
-        SchemeCounters::of(&self.h.merges)
+    fn hybrid_mut(&mut self) -> &mut Hybrid {
+        &mut self.h
     }
 
-    fn reset_counters(&mut self) {
-        self.h.merges = Default::default();
-    }
-}
-
-impl Ftl for Fast {
-    type Page = DieLpn;
-
-    fn format<F: Preload>(
-        space: &Space,
-        options: &FastOptions,
-        start: Start,
+    fn take_found<F: Flash>(
+        &mut self,
         flash: &mut F,
-    ) -> Result<Self, MountError<F::Error>> {
-        let plan = Self::plan(space, options)?;
-        let h = Hybrid::format(space, &plan, start, (), flash)?;
-        Ok(Self::new(h, &plan, options))
-    }
-
-    fn recover<F: Flash>(
-        space: &Space,
-        options: &FastOptions,
-        means: RecoveryMode,
-        flash: &mut F,
-    ) -> Result<Self, MountError<F::Error>> {
-        let plan = Self::plan(space, options)?;
-        let (h, logs) = Hybrid::recover(space, &plan, means, (), flash)?;
-        let mut fast = Self::new(h, &plan, options);
+        found: Vec<FoundLog>,
+    ) -> Result<(), MountError<F::Error>> {
         // The youngest aligned log block may have been the sequential one; as such it does no harm.
-        let mut youngest = logs.iter().rev().map(|found| found.log);
-        let sw = youngest.find(|&log| options.sw_log && fast.h.aligned_to(log).is_some());
-        if let Some(sw) = sw.filter(|&sw| fast.h.adopt(sw).is_some()) {
-            fast.h.lists.push_back(SW, sw.0);
+        let mut youngest = found.iter().rev().map(|found| found.log);
+        let sw = youngest.find(|&log| self.options.sw_log && self.h.aligned_to(log).is_some());
+        if let Some(sw) = sw.filter(|&sw| self.h.adopt(sw).is_some()) {
+            self.h.lists.push_back(SW, sw.0);
         }
-        for found in logs.iter().filter(|found| Some(found.log) != sw) {
-            fast.h.lists.push_back(RW, found.log.0);
+        for found in found.iter().filter(|found| Some(found.log) != sw) {
+            self.h.lists.push_back(RW, found.log.0);
         }
-        while fast.h.lists.len(RW) > fast.rw_blocks {
-            let oldest = Log(fast.h.lists.first(RW).expect("there are too many"));
-            fast.h.give_up(flash, oldest)?;
+        while self.h.lists.len(RW) > self.rw_blocks {
+            let oldest = Log(self.h.lists.first(RW).expect("there are too many"));
+            self.h.give_up(flash, oldest)?;
         }
-        audited(fast, flash)
+        Ok(())
     }
 
     fn write_page<F: Flash>(
@@ -261,33 +220,8 @@ impl Ftl for Fast {
         Ok(())
     }
 
-    #[inline]
-    fn read_page<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        page: DieLpn,
-        slot: Slot,
-    ) -> Result<(), F::Error> {
-        self.h.read(flash, slot, page)
-    }
-
-    fn trim_page<F: Flash>(
-        &mut self,
-        _flash: &mut F,
-        page: DieLpn,
-        _slot: Slot,
-    ) -> Result<(), F::Error> {
-        self.h.trim(page);
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, lpn: DieLpn) {
-        self.h.prefetch(lpn);
-    }
-
-    fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
-        self.h.audit(flash, self.log_blocks)
+    fn log_blocks(options: &FastOptions) -> u32 {
+        options.log_blocks.unwrap_or(0)
     }
 }
 

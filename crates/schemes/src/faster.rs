@@ -32,14 +32,16 @@
 //! has none. Its mean response with isolation is slightly below the one without; by these rules it is
 //! slightly above, since each cold page is copied once more.
 
-use crate::parts::hybrid::{Hybrid, HybridPlan, Log, recovery_costs};
+use crate::parts::budgets::{hybrid_tables, log_budget};
+use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log};
 use crate::parts::kinds::PagesByKind;
+use crate::parts::logged::{LogPolicy, Logged};
+use crate::parts::map_area::MapBlockOptions;
 use crate::parts::scan::move_tag;
 use floatgate_core::Refusal;
 use floatgate_core::address::DieLpn;
-use floatgate_core::described::{Described, RecoveryCost};
-use floatgate_core::flash::{Flash, Preload, Role, Slot};
-use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Start, audited};
+use floatgate_core::flash::{Flash, Role, Slot};
+use floatgate_core::ftl::MountError;
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::options;
 use floatgate_core::report::{Observation, SchemeCounters, Table};
@@ -55,10 +57,7 @@ options! {
         isolation: bool [""] = true;
         /// Cold pages merged after every page the host writes, at least 1.
         merge_per_write: u32 ["pages"] = 1, samples [1, 2, 3];
-        /// Blocks of each die that keep the block map in flash; 0 turns it off, else at least 2.
-        map_blocks: u32 ["blocks, die"] = 0, samples [0, 0, 2, 3];
-        /// Entries in one map page.
-        map_entries_per_page: u32 ["entries"] = 512, samples [1, 2, 4];
+        ..map: MapBlockOptions;
     }
 }
 
@@ -92,11 +91,13 @@ struct Counts {
 }
 
 /// One instance of FASTer.
+pub type Faster = Logged<FasterPolicy>;
+
+/// Which log block takes a page, and which one is merged.
 #[derive(Debug)]
-pub struct Faster {
+pub struct FasterPolicy {
     h: Hybrid<PagesByKind<3>>,
     options: FasterOptions,
-    log_blocks: u32,
     /// Most log blocks between two page writes, without the isolation block.
     limit: u32,
     /// No position of the isolation block below this one is valid.
@@ -108,44 +109,7 @@ pub struct Faster {
     victim_valid_share: f64,
 }
 
-impl Faster {
-    fn plan(space: &Space, options: &FasterOptions) -> Result<HybridPlan, Refusal> {
-        if options.isolation && !options.second_chance {
-            let text = "isolation = true needs second_chance = true: only pages that had a second chance are \
-                        isolated (plain FAST sets both to false)";
-            return Err(Refusal::new("isolation", text.into()));
-        }
-        if options.merge_per_write == 0 {
-            let text = "merge_per_write = 0: at least 1, or the isolation area never empties";
-            return Err(Refusal::new("merge_per_write", text.into()));
-        }
-        let isolation = u32::from(options.isolation);
-        let log_blocks =
-            crate::parts::budgets::log_budget(space, options.log_blocks, 1 + isolation)?;
-        Ok(HybridPlan {
-            log_blocks,
-            // One more than the budget: during a reclaim the reserve may be a new chance block.
-            log_slots: log_blocks + 1,
-            reserve: 1,
-            map_blocks: options.map_blocks,
-            map_entries_per_page: options.map_entries_per_page,
-            lists: 4,
-        })
-    }
-
-    fn new(h: Hybrid<PagesByKind<3>>, plan: &HybridPlan, options: &FasterOptions) -> Self {
-        Self {
-            h,
-            options: options.clone(),
-            log_blocks: plan.log_blocks,
-            limit: plan.log_blocks - u32::from(options.isolation),
-            coldest: 0,
-            counts: Counts::default(),
-            association: 0,
-            victim_valid_share: 0.0,
-        }
-    }
-
+impl FasterPolicy {
     /// After a power cut: empties the isolation area, which cannot be filled any further, and merges log blocks
     /// above the limit.
     fn settle<F: Flash>(&mut self, flash: &mut F) -> Result<(), MountError<F::Error>> {
@@ -368,7 +332,7 @@ impl Faster {
     }
 }
 
-impl Described for Faster {
+impl LogPolicy for FasterPolicy {
     const KEY: &'static str = "faster";
     const TITLE: &'static str = "FASTer";
     const SUMMARY: &'static str =
@@ -376,31 +340,112 @@ impl Described for Faster {
     const SOURCE: &'static str = "Lim, Lee, Moon, SNAPI 2010";
     const TEXT: &'static str = include_str!("faster.rs");
     type Options = FasterOptions;
+    type Watch = PagesByKind<3>;
+
+    fn plan(space: &Space, options: &FasterOptions) -> Result<HybridPlan, Refusal> {
+        if options.isolation && !options.second_chance {
+            let text = "isolation = true needs second_chance = true: only pages that had a second chance are \
+                        isolated (plain FAST sets both to false)";
+            return Err(Refusal::new("isolation", text.into()));
+        }
+        if options.merge_per_write == 0 {
+            let text = "merge_per_write = 0: at least 1, or the isolation area never empties";
+            return Err(Refusal::new("merge_per_write", text.into()));
+        }
+        let isolation = u32::from(options.isolation);
+        let log_blocks = log_budget(space, options.log_blocks, 1 + isolation)?;
+        Ok(HybridPlan {
+            // One more than the budget: during a reclaim the reserve may be a new chance block.
+            log_slots: log_blocks + 1,
+            ..HybridPlan::new(log_blocks, 4, &options.map)
+        })
+    }
+
+    fn watch(_: &Space, plan: &HybridPlan, _: &FasterOptions) -> PagesByKind<3> {
+        PagesByKind::new(plan.log_slots)
+    }
+
+    fn new(h: Hybrid<PagesByKind<3>>, options: &FasterOptions) -> Self {
+        Self {
+            limit: h.log_budget() - u32::from(options.isolation),
+            options: options.clone(),
+            h,
+            coldest: 0,
+            counts: Counts::default(),
+            association: 0,
+            victim_valid_share: 0.0,
+        }
+    }
+
+    fn hybrid(&self) -> &Hybrid<PagesByKind<3>> {
+        &self.h
+    }
+
+    fn hybrid_mut(&mut self) -> &mut Hybrid<PagesByKind<3>> {
+        &mut self.h
+    }
+
+    fn take_found<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        mut found: Vec<FoundLog>,
+    ) -> Result<(), MountError<F::Error>> {
+        found.sort_unstable_by_key(|found| found.last);
+        for FoundLog { log, role, .. } in found {
+            let (kind, list) = match role {
+                Role::LogChance => (CHANCE, FULL),
+                Role::LogIsolation => (ISOLATION, ISOLATION),
+                _ => (HOST, FULL),
+            };
+            self.h.watch.set_kind(log, kind);
+            self.h.lists.push_back(list, log.0);
+        }
+        self.settle(flash)
+    }
+
+    #[inline]
+    fn write_page<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        lpn: DieLpn,
+        slot: Slot,
+    ) -> Result<(), F::Error> {
+        while !self.h.write_to_data(flash, slot, lpn)? {
+            let host = match self.only(HOST) {
+                Some(host) => host,
+                None if self.count() < self.limit => self.take(flash, HOST)?,
+                None => {
+                    self.reclaim(flash)?;
+                    continue;
+                }
+            };
+            self.h.append(flash, slot, host, lpn, Role::Log)?;
+            self.queue_if_full(flash, host);
+            break;
+        }
+        self.merge_cold_pages(flash)
+    }
+
+    fn log_blocks(options: &FasterOptions) -> u32 {
+        options.log_blocks.unwrap_or(0)
+    }
 
     fn tables(geometry: &Geometry, options: &FasterOptions) -> Vec<Table> {
         let log_blocks = options.log_blocks.unwrap_or(0);
-        let mut tables = crate::parts::budgets::hybrid_tables(geometry, log_blocks);
+        let mut tables = hybrid_tables(geometry, log_blocks);
         tables.push(Table::sram("kind of log block", log_blocks.into(), 1));
         tables
     }
 
-    fn ram_bytes(geometry: &Geometry, options: &FasterOptions) -> u64 {
+    fn own_ram_bytes(geometry: &Geometry, options: &FasterOptions) -> u64 {
         let log_blocks = options.log_blocks.unwrap_or(0);
         let spare_slots = u64::from(geometry.dies);
         let slot = 48 + 4 * u64::from(geometry.pages_per_block);
-        Hybrid::<()>::ram_bytes(geometry, log_blocks)
-            + spare_slots * slot
-            + 9 * (u64::from(log_blocks) + spare_slots)
+        spare_slots * slot + 9 * (u64::from(log_blocks) + spare_slots)
     }
 
-    fn recovery_costs(geometry: &Geometry, options: &FasterOptions) -> Vec<RecoveryCost> {
-        let plan = Self::plan(&Space::whole(geometry), options);
-        recovery_costs(geometry, plan)
-    }
-
-    fn counters(&self) -> SchemeCounters {
+    fn count(&self, counters: &mut SchemeCounters) {
         let (c, pages) = (&self.counts, &self.h.watch);
-        let mut counters = SchemeCounters::of(&self.h.merges);
         counters.extra("second_chance_copies", c.second_chance_copies);
         counters.extra("isolation_copies", c.isolation_copies);
         counters.extra("carried_victims", c.carried_victims);
@@ -417,11 +462,9 @@ impl Described for Faster {
             ("isolation_refills", c.isolation_refills),
             ("isolation_dropped", pages.dropped[ISOLATION]),
         ]);
-        counters
     }
 
-    fn reset_counters(&mut self) {
-        self.h.merges = Default::default();
+    fn reset_own_counters(&mut self) {
         self.h.watch.reset_counters();
         self.counts = Counts {
             undecided_before: self.h.watch.valid[CHANCE],
@@ -451,104 +494,11 @@ impl Described for Faster {
             self.h.merges.log_block_utilisation(per_block),
         );
     }
-}
 
-impl Ftl for Faster {
-    type Page = DieLpn;
-
-    fn format<F: Preload>(
-        space: &Space,
-        options: &FasterOptions,
-        start: Start,
-        flash: &mut F,
-    ) -> Result<Self, MountError<F::Error>> {
-        let plan = Self::plan(space, options)?;
-        let mut h = Hybrid::format(space, &plan, start, PagesByKind::new(0), flash)?;
-        // Only now is the budget known to fit.
-        h.watch = PagesByKind::new(plan.log_slots);
-        Ok(Self::new(h, &plan, options))
-    }
-
-    fn recover<F: Flash>(
-        space: &Space,
-        options: &FasterOptions,
-        means: RecoveryMode,
-        flash: &mut F,
-    ) -> Result<Self, MountError<F::Error>> {
-        let plan = Self::plan(space, options)?;
-        plan.check(space)?;
-        let watch = PagesByKind::new(plan.log_slots);
-        let (h, mut logs) = Hybrid::recover(space, &plan, means, watch, flash)?;
-        let mut faster = Self::new(h, &plan, options);
-        logs.sort_unstable_by_key(|found| found.last);
-        for found in &logs {
-            let (kind, list) = match found.role {
-                Role::LogChance => (CHANCE, FULL),
-                Role::LogIsolation => (ISOLATION, ISOLATION),
-                _ => (HOST, FULL),
-            };
-            faster.h.watch.set_kind(found.log, kind);
-            faster.h.lists.push_back(list, found.log.0);
-        }
-        faster.settle(flash)?;
-        faster.reset_counters();
-        audited(faster, flash)
-    }
-
-    #[inline]
-    fn write_page<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        lpn: DieLpn,
-        slot: Slot,
-    ) -> Result<(), F::Error> {
-        while !self.h.write_to_data(flash, slot, lpn)? {
-            let host = match self.only(HOST) {
-                Some(host) => host,
-                None if self.count() < self.limit => self.take(flash, HOST)?,
-                None => {
-                    self.reclaim(flash)?;
-                    continue;
-                }
-            };
-            self.h.append(flash, slot, host, lpn, Role::Log)?;
-            self.queue_if_full(flash, host);
-            break;
-        }
-        self.merge_cold_pages(flash)
-    }
-
-    #[inline]
-    fn read_page<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        page: DieLpn,
-        slot: Slot,
-    ) -> Result<(), F::Error> {
-        self.h.read(flash, slot, page)
-    }
-
-    fn trim_page<F: Flash>(
-        &mut self,
-        _flash: &mut F,
-        page: DieLpn,
-        _slot: Slot,
-    ) -> Result<(), F::Error> {
-        self.h.trim(page);
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, lpn: DieLpn) {
-        self.h.prefetch(lpn);
-    }
-
-    fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
-        let live = self.h.audit(flash, self.log_blocks)?;
+    fn audit_own<F: Flash>(&self, flash: &F) -> Result<(), String> {
         self.audit_budget()?;
         self.audit_blocks(flash)?;
-        self.audit_chances()?;
-        Ok(live)
+        self.audit_chances()
     }
 }
 

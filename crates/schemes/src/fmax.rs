@@ -28,13 +28,15 @@
 //! the result is the same, and no fold needs a second table. `switch_merge` is an addition, to tell what
 //! BAST's merges of aligned blocks are worth.
 
-use crate::parts::hybrid::{Hybrid, HybridPlan, Log, recovery_costs};
+use crate::parts::budgets::{hybrid_tables, log_budget};
+use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log};
+use crate::parts::logged::{LogPolicy, Logged};
+use crate::parts::map_area::MapBlockOptions;
 use crate::parts::tournament::Tournament;
 use floatgate_core::Refusal;
 use floatgate_core::address::DieLpn;
-use floatgate_core::described::{Described, RecoveryCost};
-use floatgate_core::flash::{Cause, Flash, Preload, Role, Slot};
-use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Start, audited};
+use floatgate_core::flash::{Cause, Flash, Role, Slot};
+use floatgate_core::ftl::MountError;
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::report::{Combine, Observation, SchemeCounters, Table, bits_for};
 use floatgate_core::{choice, options};
@@ -72,25 +74,24 @@ options! {
         lookup: Lookup [""] = Lookup::Ram;
         /// Whether an aligned replacement block may become the data block instead of being folded.
         switch_merge: bool [""] = false;
-        /// Blocks of each die that keep the block map in flash; 0 turns it off, else at least 2.
-        map_blocks: u32 ["blocks, die"] = 0, samples [0, 0, 2, 3];
-        /// Entries in one map page.
-        map_entries_per_page: u32 ["entries"] = 512, samples [1, 2, 4];
+        ..map: MapBlockOptions;
     }
 }
 
 /// The list of replacement blocks: in order of allocation, or of their last program (`lru`).
 const BLOCKS: usize = 0;
 
-/// Replacement blocks taken since the start; fits the low 48 bits of a key of [`Fmax::fullest`].
+/// Replacement blocks taken since the start; fits the low 48 bits of a key of [`FmaxPolicy::fullest`].
 const TAKEN_MAX: u64 = (1 << 48) - 1;
 
 /// One instance of FMAX.
+pub type Fmax = Logged<FmaxPolicy>;
+
+/// Which log block takes a page, and which one is merged.
 #[derive(Debug)]
-pub struct Fmax {
+pub struct FmaxPolicy {
     h: Hybrid,
     options: FmaxOptions,
-    log_blocks: u32,
     /// `victim = fullest`: programmed positions above, blocks taken later below.
     fullest: Tournament,
     /// The low half of each replacement block's key there.
@@ -104,38 +105,7 @@ pub struct Fmax {
     oob_reads_fold: u64,
 }
 
-impl Fmax {
-    fn plan(space: &Space, options: &FmaxOptions) -> Result<HybridPlan, Refusal> {
-        let log_blocks = crate::parts::budgets::log_budget(space, options.log_blocks, 1)?;
-        Ok(HybridPlan {
-            log_blocks,
-            log_slots: log_blocks,
-            reserve: 1,
-            map_blocks: options.map_blocks,
-            map_entries_per_page: options.map_entries_per_page,
-            lists: 1,
-        })
-    }
-
-    fn new(h: Hybrid, plan: &HybridPlan, options: &FmaxOptions) -> Self {
-        let candidates = match options.victim {
-            Victim::Fullest => plan.log_blocks,
-            Victim::Fifo | Victim::Lru => 0,
-        };
-        Self {
-            h,
-            options: options.clone(),
-            log_blocks: plan.log_blocks,
-            fullest: Tournament::new(candidates as usize),
-            age: vec![0; plan.log_blocks as usize],
-            taken: 0,
-            pages_in_use: 0,
-            association: 0,
-            oob_reads_search: 0,
-            oob_reads_fold: 0,
-        }
-    }
-
+impl FmaxPolicy {
     fn take<F: Flash>(&mut self, flash: &mut F, l: u32) -> Result<Log, F::Error> {
         let block = self.h.take_log(flash, 0, Some(l))?;
         self.h.lists.push_back(BLOCKS, block.0);
@@ -215,7 +185,7 @@ impl Fmax {
     }
 }
 
-impl Described for Fmax {
+impl LogPolicy for FmaxPolicy {
     const KEY: &'static str = "fmax";
     const TITLE: &'static str = "FMAX";
     const SUMMARY: &'static str =
@@ -223,103 +193,63 @@ impl Described for Fmax {
     const SOURCE: &'static str = "Ban, US patent 5,937,425, 1999";
     const TEXT: &'static str = include_str!("fmax.rs");
     type Options = FmaxOptions;
+    type Watch = ();
 
-    fn tables(geometry: &Geometry, options: &FmaxOptions) -> Vec<Table> {
-        let log_blocks = options.log_blocks.unwrap_or(0);
-        let mut tables = crate::parts::budgets::hybrid_tables(geometry, log_blocks);
-        if options.lookup == Lookup::Oob {
-            // Only which block replaces which: the positions are in the OOBs.
-            let bits = bits_for(u64::from(geometry.logical_blocks()));
-            tables.truncate(1);
-            tables.push(Table::sram(
-                "replacement blocks",
-                u64::from(log_blocks),
-                2 * bits,
-            ));
-        }
-        tables
+    fn plan(space: &Space, options: &FmaxOptions) -> Result<HybridPlan, Refusal> {
+        let log_blocks = log_budget(space, options.log_blocks, 1)?;
+        Ok(HybridPlan::new(log_blocks, 1, &options.map))
     }
 
-    fn ram_bytes(geometry: &Geometry, options: &FmaxOptions) -> u64 {
-        let blocks = options.log_blocks.unwrap_or(0);
-        let order = 8 * u64::from(blocks);
-        let tree = match options.victim {
-            Victim::Fullest => 16 * u64::from(blocks).next_power_of_two(),
+    fn watch(_: &Space, _: &HybridPlan, _: &FmaxOptions) {}
+
+    fn new(h: Hybrid, options: &FmaxOptions) -> Self {
+        let blocks = h.log_budget() as usize;
+        let candidates = match options.victim {
+            Victim::Fullest => blocks,
             Victim::Fifo | Victim::Lru => 0,
         };
-        Hybrid::<()>::ram_bytes(geometry, blocks) + order + tree
-    }
-
-    fn recovery_costs(geometry: &Geometry, options: &FmaxOptions) -> Vec<RecoveryCost> {
-        let plan = Self::plan(&Space::whole(geometry), options);
-        recovery_costs(geometry, plan)
-    }
-
-    fn counters(&self) -> SchemeCounters {
-        let mut counters = SchemeCounters::of(&self.h.merges);
-        let (search, fold) = (self.oob_reads_search as f64, self.oob_reads_fold as f64);
-        counters.stat("oob_reads_search", search, Combine::Sum);
-        counters.stat("oob_reads_fold", fold, Combine::Sum);
-        counters
-    }
-
-    fn reset_counters(&mut self) {
-        self.h.merges = Default::default();
-        self.oob_reads_search = 0;
-        self.oob_reads_fold = 0;
-    }
-
-    fn observe(&self, seen: &mut Observation) {
-        let pages = self.h.pages_per_block();
-        let utilisation = self.h.merges.log_block_utilisation(pages);
-        seen.sum("replacement_blocks", self.h.logs_in_use().into());
-        seen.sum("replacement_pages", self.pages_in_use.into());
-        seen.mean("association", self.association.into());
-        seen.mean("log_block_utilisation", utilisation);
-        seen.sum("oob_reads_search", self.oob_reads_search as f64);
-        seen.sum("oob_reads_fold", self.oob_reads_fold as f64);
-    }
-}
-
-impl Ftl for Fmax {
-    type Page = DieLpn;
-
-    fn format<F: Preload>(
-        space: &Space,
-        options: &FmaxOptions,
-        start: Start,
-        flash: &mut F,
-    ) -> Result<Self, MountError<F::Error>> {
-        let plan = Self::plan(space, options)?;
-        let h = Hybrid::format(space, &plan, start, (), flash)?;
-        Ok(Self::new(h, &plan, options))
-    }
-
-    fn recover<F: Flash>(
-        space: &Space,
-        options: &FmaxOptions,
-        means: RecoveryMode,
-        flash: &mut F,
-    ) -> Result<Self, MountError<F::Error>> {
-        let plan = Self::plan(space, options)?;
-        let (h, mut logs) = Hybrid::recover(space, &plan, means, (), flash)?;
-        let mut fmax = Self::new(h, &plan, options);
-        if options.victim == Victim::Lru {
-            logs.sort_unstable_by_key(|found| found.last);
+        Self {
+            h,
+            options: options.clone(),
+            fullest: Tournament::new(candidates),
+            age: vec![0; blocks],
+            taken: 0,
+            pages_in_use: 0,
+            association: 0,
+            oob_reads_search: 0,
+            oob_reads_fold: 0,
         }
-        for block in logs.into_iter().map(|found| found.log) {
-            if fmax.h.adopt(block).is_none() {
-                fmax.h.give_up(flash, block)?;
+    }
+
+    fn hybrid(&self) -> &Hybrid {
+        &self.h
+    }
+
+    fn hybrid_mut(&mut self) -> &mut Hybrid {
+        &mut self.h
+    }
+
+    fn take_found<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        mut found: Vec<FoundLog>,
+    ) -> Result<(), MountError<F::Error>> {
+        if self.options.victim == Victim::Lru {
+            found.sort_unstable_by_key(|found| found.last);
+        }
+        for block in found.into_iter().map(|found| found.log) {
+            if self.h.adopt(block).is_none() {
+                self.h.give_up(flash, block)?;
                 continue;
             }
-            fmax.h.lists.push_back(BLOCKS, block.0);
-            fmax.note_taken(block);
-            fmax.pages_in_use += fmax.h.written(flash, block);
-            if options.victim == Victim::Fullest {
-                fmax.note_fullness(flash, block);
+            self.h.lists.push_back(BLOCKS, block.0);
+            self.note_taken(block);
+            self.pages_in_use += self.h.written(flash, block);
+            if self.options.victim == Victim::Fullest {
+                self.note_fullness(flash, block);
             }
         }
-        audited(fmax, flash)
+        Ok(())
     }
 
     fn write_page<F: Flash>(
@@ -336,7 +266,7 @@ impl Ftl for Fmax {
                     continue;
                 }
                 Some(block) => block,
-                None if self.h.logs_in_use() == self.log_blocks => {
+                None if self.h.logs_in_use() == self.h.log_budget() => {
                     let victim = self.victim();
                     let of = self.h.owner(victim);
                     self.fold(flash, victim, of.expect("it replaces a data block"))?;
@@ -375,23 +305,58 @@ impl Ftl for Fmax {
         self.h.read_after(flash, slot, lpn, found)
     }
 
-    fn trim_page<F: Flash>(
-        &mut self,
-        _flash: &mut F,
-        page: DieLpn,
-        _slot: Slot,
-    ) -> Result<(), F::Error> {
-        self.h.trim(page);
-        Ok(())
+    fn log_blocks(options: &FmaxOptions) -> u32 {
+        options.log_blocks.unwrap_or(0)
     }
 
-    #[inline(always)]
-    fn prefetch(&self, lpn: DieLpn) {
-        self.h.prefetch(lpn);
+    fn tables(geometry: &Geometry, options: &FmaxOptions) -> Vec<Table> {
+        let log_blocks = options.log_blocks.unwrap_or(0);
+        let mut tables = hybrid_tables(geometry, log_blocks);
+        if options.lookup == Lookup::Oob {
+            // Only which block replaces which: the positions are in the OOBs.
+            let bits = bits_for(u64::from(geometry.logical_blocks()));
+            tables.truncate(1);
+            tables.push(Table::sram(
+                "replacement blocks",
+                u64::from(log_blocks),
+                2 * bits,
+            ));
+        }
+        tables
     }
 
-    fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
-        let live = self.h.audit(flash, self.log_blocks)?;
+    fn own_ram_bytes(_: &Geometry, options: &FmaxOptions) -> u64 {
+        let blocks = u64::from(Self::log_blocks(options));
+        let tree = match options.victim {
+            Victim::Fullest => 16 * blocks.next_power_of_two(),
+            Victim::Fifo | Victim::Lru => 0,
+        };
+        8 * blocks + tree
+    }
+
+    fn count(&self, counters: &mut SchemeCounters) {
+        let (search, fold) = (self.oob_reads_search as f64, self.oob_reads_fold as f64);
+        counters.stat("oob_reads_search", search, Combine::Sum);
+        counters.stat("oob_reads_fold", fold, Combine::Sum);
+    }
+
+    fn reset_own_counters(&mut self) {
+        self.oob_reads_search = 0;
+        self.oob_reads_fold = 0;
+    }
+
+    fn observe(&self, seen: &mut Observation) {
+        let pages = self.h.pages_per_block();
+        let utilisation = self.h.merges.log_block_utilisation(pages);
+        seen.sum("replacement_blocks", self.h.logs_in_use().into());
+        seen.sum("replacement_pages", self.pages_in_use.into());
+        seen.mean("association", self.association.into());
+        seen.mean("log_block_utilisation", utilisation);
+        seen.sum("oob_reads_search", self.oob_reads_search as f64);
+        seen.sum("oob_reads_fold", self.oob_reads_fold as f64);
+    }
+
+    fn audit_own<F: Flash>(&self, flash: &F) -> Result<(), String> {
         let blocks = || self.h.lists.iter(BLOCKS).map(Log);
         if self.h.lists.len(BLOCKS) != self.h.logs_in_use() {
             return Err("a replacement block is in no victim order".into());
@@ -415,7 +380,7 @@ impl Ftl for Fmax {
                 return Err("the victim is not the fullest replacement block".into());
             }
         }
-        Ok(live)
+        Ok(())
     }
 }
 

@@ -201,19 +201,8 @@ impl Gftl {
     /// Checks the options and makes empty tables; the erased blocks are not known.
     fn blank(space: &Space, options: &GftlOptions) -> Result<Self, Refusal> {
         let geometry = &space.geometry;
-        let buffer_limit = crate::parts::budgets::log_budget(space, Some(options.log_blocks), 1)?;
-        let unknown_part = || default_chunk_pages(20_000, 200_000, 1_500_000);
-        let chunk_pages = options.chunk_pages.unwrap_or_else(unknown_part);
-        if chunk_pages == 0 {
-            let text = "chunk_pages = 0: at least 1 copy in a step".into();
-            return Err(Refusal::new("chunk_pages", text));
-        }
+        let (buffer_limit, chunk_pages) = plan(space, options)?;
         let logical = space.logical_blocks();
-        space.need_blocks(&[
-            ("data blocks", logical),
-            ("buffer blocks", buffer_limit),
-            ("cleaning reserve", 1),
-        ])?;
         Ok(Self {
             buffer_limit,
             chunk_pages,
@@ -565,6 +554,23 @@ impl Gftl {
     }
 }
 
+/// The buffer blocks of a die and the copies in one step, if everything fits.
+fn plan(space: &Space, options: &GftlOptions) -> Result<(u32, u32), Refusal> {
+    let buffer_limit = crate::parts::budgets::log_budget(space, Some(options.log_blocks), 1)?;
+    let unknown_part = || default_chunk_pages(20_000, 200_000, 1_500_000);
+    let chunk_pages = options.chunk_pages.unwrap_or_else(unknown_part);
+    if chunk_pages == 0 {
+        let text = "chunk_pages = 0: at least 1 copy in a step".into();
+        return Err(Refusal::new("chunk_pages", text));
+    }
+    space.need_blocks(&[
+        ("data blocks", space.logical_blocks()),
+        ("buffer blocks", buffer_limit),
+        ("cleaning reserve", 1),
+    ])?;
+    Ok((buffer_limit, chunk_pages))
+}
+
 impl Described for Gftl {
     const KEY: &'static str = "gftl";
     const TITLE: &'static str = "GFTL";
@@ -572,6 +578,10 @@ impl Described for Gftl {
     const SOURCE: &'static str = "Choudhuri, Givargis, CODES+ISSS 2008";
     const TEXT: &'static str = include_str!("gftl.rs");
     type Options = GftlOptions;
+
+    fn check(space: &Space, options: &GftlOptions) -> Result<(), Refusal> {
+        plan(space, options).map(|_| ())
+    }
 
     fn tables(geometry: &Geometry, options: &GftlOptions) -> Vec<Table> {
         let blocks = u64::from(geometry.logical_blocks());

@@ -28,8 +28,7 @@
 //! table for QMT and SMT alike: no counter depends on which of the two holds them.
 
 use crate::parts::map_cache::{CachePolicy, HitRatio, MapCache, Mark, Producers, Translation};
-use crate::parts::page_store::{Moves, PageOptions, PageStore, Placement, Streams};
-use crate::parts::victims::GcPolicy;
+use crate::parts::page_store::{Moves, PageOptions, PageStore};
 use floatgate_core::Refusal;
 use floatgate_core::address::{Lpn, Ppn};
 use floatgate_core::described::{Described, RecoveryCost};
@@ -59,38 +58,16 @@ options! {
         qmt_entries: Option<u64> ["entries"] = None, shown "qmt_bytes / 8", samples [1, 2, 5, 7];
         /// How a write that misses the cached entries finds the old copy.
         invalidate_lookup: InvalidateLookup [""] = InvalidateLookup::Free;
-        /// A die collects garbage until it has this many erased blocks.
-        gc_low: u32 ["blocks, die"] = 2, samples [2, 3, 5, 6, 8];
-        /// Which block a collection takes.
-        gc_policy: GcPolicy [""] = GcPolicy::Greedy;
-        /// Draws of d-choices.
-        gc_d: u64 ["draws"] = 10, samples [1, 5];
-        /// Seed of d-choices; die i draws from gc_seed + i.
-        gc_seed: u64 [""] = 1, samples [7];
-        /// Whether pages moved by collections get an append point of their own.
-        streams: Streams [""] = Streams::Split;
-        /// On which die a page is written.
-        placement: Placement [""] = Placement::Static;
+        ..page: PageOptions;
     }
 }
 
 impl HatOptions {
-    fn page(&self) -> PageOptions {
-        PageOptions {
-            gc_low: self.gc_low,
-            gc_policy: self.gc_policy,
-            gc_d: self.gc_d,
-            gc_seed: self.gc_seed,
-            streams: self.streams,
-            placement: self.placement,
-        }
-    }
-
     fn entries(&self) -> u64 {
         crate::parts::budgets::cache_entries(self.qmt_bytes, self.qmt_entries)
     }
 
-    fn check(&self) -> Result<(), Refusal> {
+    fn check_cache(&self) -> Result<(), Refusal> {
         crate::parts::budgets::check_cache(
             "qmt_bytes",
             self.qmt_bytes,
@@ -277,6 +254,11 @@ impl Described for Hat {
     const TEXT: &'static str = include_str!("hat.rs");
     type Options = HatOptions;
 
+    fn check(space: &Space, options: &HatOptions) -> Result<(), Refusal> {
+        options.check_cache()?;
+        PageStore::check(space, &options.page)
+    }
+
     fn tables(geometry: &Geometry, options: &HatOptions) -> Vec<Table> {
         let pages = u64::from(geometry.logical_pages);
         vec![
@@ -337,8 +319,8 @@ impl Ftl for Hat {
         start: Start,
         flash: &mut F,
     ) -> Result<Self, MountError<F::Error>> {
-        options.check()?;
-        let store = PageStore::format(space, &options.page(), start, flash)?;
+        Self::check(space, options)?;
+        let store = PageStore::format(space, &options.page, start, flash)?;
         Ok(Self::of(options, store))
     }
 
@@ -348,8 +330,8 @@ impl Ftl for Hat {
         _means: RecoveryMode,
         flash: &mut F,
     ) -> Result<Self, MountError<F::Error>> {
-        options.check()?;
-        let store = PageStore::recover(space, &options.page(), flash)?;
+        Self::check(space, options)?;
+        let store = PageStore::recover(space, &options.page, flash)?;
         let mut hat = Self::of(options, store);
         hat.renew_smt(flash);
         audited(hat, flash)

@@ -32,13 +32,15 @@
 //! sequential ones. The descriptions leave both open, as well as the victim choice.
 
 use crate::parts::association::Associations;
-use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log, recovery_costs};
+use crate::parts::budgets::{hybrid_tables, log_budget};
+use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log};
+use crate::parts::logged::{LogPolicy, Logged};
+use crate::parts::map_area::MapBlockOptions;
 use crate::parts::tournament::Tournament;
 use floatgate_core::Refusal;
 use floatgate_core::address::DieLpn;
-use floatgate_core::described::{Described, RecoveryCost};
-use floatgate_core::flash::{Flash, Preload, Role, Slot};
-use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Start, audited};
+use floatgate_core::flash::{Flash, Role, Slot};
+use floatgate_core::ftl::MountError;
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::options;
 use floatgate_core::report::{Combine, Observation, SchemeCounters, Table, bits_for};
@@ -52,10 +54,7 @@ options! {
         k: u32 ["data blocks"] = 4, samples [1, 2, 3, 64];
         /// Most sequential log blocks of a die at a time; at least one log block is left for random writes.
         sw_log_blocks: Option<u32> ["blocks, die"] = None, shown "a quarter of the die's log blocks, at least 1", samples [1, 2, 3];
-        /// Blocks of each die that keep the block map in flash; 0 turns it off, else at least 2.
-        map_blocks: u32 ["blocks, die"] = 0, samples [0, 0, 2, 3];
-        /// Entries in one map page.
-        map_entries_per_page: u32 ["entries"] = 512, samples [1, 2, 4];
+        ..map: MapBlockOptions;
     }
 }
 
@@ -74,10 +73,12 @@ fn key(degree: u32, pages: u32, taken: u32) -> u64 {
 }
 
 /// One instance of KAST.
+pub type Kast = Logged<KastPolicy>;
+
+/// Which log block takes a page, and which one is merged.
 #[derive(Debug)]
-pub struct Kast {
+pub struct KastPolicy {
     h: Hybrid<Associations>,
-    log_blocks: u32,
     sw_log_blocks: u32,
     k: u32,
     /// By log block: its number in the order in which log blocks were taken.
@@ -102,91 +103,7 @@ struct Cost {
     erases: u64,
 }
 
-impl Kast {
-    /// The sizes, and the most sequential log blocks.
-    fn plan(space: &Space, options: &KastOptions) -> Result<(HybridPlan, u32), Refusal> {
-        let log_blocks = crate::parts::budgets::log_budget(space, options.log_blocks, 2)?;
-        if options.k == 0 {
-            let text = "k = 0: a log block serves at least 1 data block".into();
-            return Err(Refusal::new("k", text));
-        }
-        let sw_log_blocks = options.sw_log_blocks.unwrap_or((log_blocks / 4).max(1));
-        if !(1..log_blocks).contains(&sw_log_blocks) {
-            let text = format!(
-                "sw_log_blocks = {sw_log_blocks}: from 1 to {} with {log_blocks} log blocks a die",
-                log_blocks - 1
-            );
-            return Err(Refusal::new("sw_log_blocks", text));
-        }
-        let plan = HybridPlan {
-            log_blocks,
-            log_slots: log_blocks,
-            reserve: 1,
-            map_blocks: options.map_blocks,
-            map_entries_per_page: options.map_entries_per_page,
-            lists: 2,
-        };
-        Ok((plan, sw_log_blocks))
-    }
-
-    fn new(
-        h: Hybrid<Associations>,
-        plan: &HybridPlan,
-        options: &KastOptions,
-        sw_log_blocks: u32,
-    ) -> Self {
-        let log_blocks = plan.log_blocks as usize;
-        Self {
-            last_random: vec![NO_LOG; h.space().logical_blocks() as usize],
-            h,
-            log_blocks: plan.log_blocks,
-            sw_log_blocks,
-            k: options.k,
-            taken: vec![0; log_blocks],
-            next_taken: 0,
-            open: Tournament::new(log_blocks),
-            victims: Tournament::new(log_blocks),
-            sw_to_rw: 0,
-            max_association: 0,
-            longest_merge: Cost::default(),
-        }
-    }
-
-    /// After a power cut: log blocks without a hole may become data blocks and come back as sequential ones,
-    /// the youngest first; the others are random ones. Those with too many associations are merged.
-    fn take_found<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        logs: &[FoundLog],
-    ) -> Result<(), MountError<F::Error>> {
-        let pages = self.h.pages_per_block();
-        for log in logs.iter().map(|found| found.log) {
-            self.number(log);
-        }
-        let mut random = Vec::with_capacity(logs.len());
-        let mut sequential = Vec::with_capacity(self.sw_log_blocks as usize);
-        for log in logs.iter().rev().map(|found| found.log) {
-            let may_switch = self.h.aligned_to(log).is_some()
-                && flash.ledger().programmed_pages(self.h.log_block(log)) == pages
-                && sequential.len() < self.sw_log_blocks as usize;
-            if may_switch && self.h.adopt(log).is_some() {
-                sequential.push(log);
-            } else {
-                random.push(log);
-            }
-        }
-        for log in sequential.into_iter().rev() {
-            self.h.lists.push_back(SW, log.0);
-        }
-        for log in random.into_iter().rev() {
-            self.h.lists.push_back(RW, log.0);
-            if self.h.watch.degree(log) > self.k {
-                self.h.give_up(flash, log)?;
-            }
-        }
-        Ok(())
-    }
-
+impl KastPolicy {
     /// The run of `l` is broken: its sequential log block goes on as a random one, nothing is copied.
     fn turn_random(&mut self, sw: Log, l: u32) {
         self.h.disown(sw);
@@ -215,7 +132,7 @@ impl Kast {
             self.merge(flash, oldest)?;
             return Ok(true);
         }
-        if self.h.logs_in_use() == self.log_blocks {
+        if self.h.logs_in_use() == self.h.log_budget() {
             self.merge_random_victim(flash)?;
             return Ok(true);
         }
@@ -225,7 +142,7 @@ impl Kast {
     /// The random log block that takes a page of a logical block which none serves yet; `None` if a merge
     /// had to come first, after which the page write starts again.
     fn random_log<F: Flash>(&mut self, flash: &mut F) -> Result<Option<Log>, F::Error> {
-        if self.h.logs_in_use() < self.log_blocks {
+        if self.h.logs_in_use() < self.h.log_budget() {
             return self.take_log(flash, RW, None).map(Some);
         }
         self.update_trees(flash);
@@ -420,103 +337,111 @@ impl Kast {
     }
 }
 
+/// Most sequential log blocks of a die with that many log blocks.
+fn sw_log_blocks(options: &KastOptions, log_blocks: u32) -> u32 {
+    options.sw_log_blocks.unwrap_or((log_blocks / 4).max(1))
+}
+
 /// Most logical blocks a log block can serve: `k`, but never more than it has pages.
 fn bound(geometry: &Geometry, options: &KastOptions) -> u32 {
     options.k.min(geometry.pages_per_block)
 }
 
-impl Described for Kast {
+impl LogPolicy for KastPolicy {
     const KEY: &'static str = "kast";
     const TITLE: &'static str = "KAST";
     const SUMMARY: &'static str = "shared log blocks, each for at most K data blocks";
     const SOURCE: &'static str = "Cho, Shin, Eom, DATE 2009";
     const TEXT: &'static str = include_str!("kast.rs");
     type Options = KastOptions;
+    type Watch = Associations;
 
-    fn tables(geometry: &Geometry, options: &KastOptions) -> Vec<Table> {
-        let log_blocks = options.log_blocks.unwrap_or(0);
-        let blocks = u64::from(geometry.logical_blocks());
-        // `k` has no upper limit, the number of bits has.
-        let entries = u64::from(log_blocks) * u64::from(options.k);
-        let entries = entries.min(u64::MAX / 64);
-        let mut tables = crate::parts::budgets::hybrid_tables(geometry, log_blocks);
-        tables.push(Table::sram("associated blocks", entries, bits_for(blocks)));
-        tables
+    fn plan(space: &Space, options: &KastOptions) -> Result<HybridPlan, Refusal> {
+        let log_blocks = log_budget(space, options.log_blocks, 2)?;
+        if options.k == 0 {
+            let text = "k = 0: a log block serves at least 1 data block".into();
+            return Err(Refusal::new("k", text));
+        }
+        let sw_log_blocks = sw_log_blocks(options, log_blocks);
+        if !(1..log_blocks).contains(&sw_log_blocks) {
+            let text = format!(
+                "sw_log_blocks = {sw_log_blocks}: from 1 to {} with {log_blocks} log blocks a die",
+                log_blocks - 1
+            );
+            return Err(Refusal::new("sw_log_blocks", text));
+        }
+        Ok(HybridPlan::new(log_blocks, 2, &options.map))
     }
 
-    fn ram_bytes(geometry: &Geometry, options: &KastOptions) -> u64 {
-        let log_blocks = options.log_blocks.unwrap_or(0);
-        Hybrid::<()>::ram_bytes(geometry, log_blocks)
-            + Associations::ram_bytes(log_blocks, bound(geometry, options))
-            + 4 * u64::from(geometry.logical_blocks())
-            + 68 * u64::from(log_blocks)
+    fn watch(space: &Space, plan: &HybridPlan, options: &KastOptions) -> Associations {
+        Associations::new(plan.log_blocks, bound(&space.geometry, options))
     }
 
-    fn recovery_costs(geometry: &Geometry, options: &KastOptions) -> Vec<RecoveryCost> {
-        let plan = Self::plan(&Space::whole(geometry), options).map(|(plan, _)| plan);
-        recovery_costs(geometry, plan)
+    /// Trimmed pages that come back can make more associations than `k`.
+    fn watch_for_recovery(space: &Space, plan: &HybridPlan, _: &KastOptions) -> Associations {
+        Associations::new(plan.log_blocks, space.geometry.pages_per_block)
     }
 
-    fn counters(&self) -> SchemeCounters {
-        let mut counters = SchemeCounters::of(&self.h.merges);
-        counters.extra("sw_to_rw", self.sw_to_rw);
-        counters.extra_max("max_association", self.max_association);
-        let longest = self.longest_merge;
-        counters.stat("longest_merge_copies", longest.copies as f64, Combine::Max);
-        counters.stat("longest_merge_erases", longest.erases as f64, Combine::Max);
-        counters
+    fn new(h: Hybrid<Associations>, options: &KastOptions) -> Self {
+        let log_blocks = h.log_budget();
+        Self {
+            last_random: vec![NO_LOG; h.space().logical_blocks() as usize],
+            h,
+            sw_log_blocks: sw_log_blocks(options, log_blocks),
+            k: options.k,
+            taken: vec![0; log_blocks as usize],
+            next_taken: 0,
+            open: Tournament::new(log_blocks as usize),
+            victims: Tournament::new(log_blocks as usize),
+            sw_to_rw: 0,
+            max_association: 0,
+            longest_merge: Cost::default(),
+        }
     }
 
-    fn reset_counters(&mut self) {
-        self.h.merges = Default::default();
-        self.sw_to_rw = 0;
-        self.max_association = 0;
-        self.longest_merge = Cost::default();
+    fn hybrid(&self) -> &Hybrid<Associations> {
+        &self.h
     }
 
-    fn observe(&self, seen: &mut Observation) {
-        let degrees = || self.random_logs().map(|log| self.h.watch.degree(log));
-        let random = self.h.lists.len(RW);
-        let mean = f64::from(degrees().sum::<u32>()) / f64::from(random.max(1));
-        seen.sum("sw_log_blocks", f64::from(self.h.lists.len(SW)));
-        seen.sum("rw_log_blocks", f64::from(random));
-        seen.mean("association_mean", mean);
-        seen.max("association_max", f64::from(degrees().max().unwrap_or(0)));
-        seen.sum("sw_to_rw", self.sw_to_rw as f64);
+    fn hybrid_mut(&mut self) -> &mut Hybrid<Associations> {
+        &mut self.h
     }
-}
 
-impl Ftl for Kast {
-    type Page = DieLpn;
-
-    fn format<F: Preload>(
-        space: &Space,
-        options: &KastOptions,
-        start: Start,
+    /// Log blocks without a hole may become data blocks and come back as sequential ones, the youngest first; the
+    /// others are random ones. Those with too many associations are merged.
+    fn take_found<F: Flash>(
+        &mut self,
         flash: &mut F,
-    ) -> Result<Self, MountError<F::Error>> {
-        let (plan, sw_log_blocks) = Self::plan(space, options)?;
-        let mut h = Hybrid::format(space, &plan, start, Associations::default(), flash)?;
-        h.watch = Associations::new(plan.log_blocks, bound(&space.geometry, options));
-        Ok(Self::new(h, &plan, options, sw_log_blocks))
-    }
-
-    fn recover<F: Flash>(
-        space: &Space,
-        options: &KastOptions,
-        means: RecoveryMode,
-        flash: &mut F,
-    ) -> Result<Self, MountError<F::Error>> {
-        let (plan, sw_log_blocks) = Self::plan(space, options)?;
-        plan.check(space)?;
-        // Trimmed pages that came back can make more associations than `k`.
-        let pages = space.geometry.pages_per_block;
-        let found = Associations::new(plan.log_blocks, pages);
-        let (h, logs) = Hybrid::recover(space, &plan, means, found, flash)?;
-        let mut kast = Self::new(h, &plan, options, sw_log_blocks);
-        kast.take_found(flash, &logs)?;
-        kast.h.watch = kast.h.watch.bounded(bound(&space.geometry, options));
-        audited(kast, flash)
+        found: Vec<FoundLog>,
+    ) -> Result<(), MountError<F::Error>> {
+        let pages = self.h.pages_per_block();
+        for log in found.iter().map(|found| found.log) {
+            self.number(log);
+        }
+        let mut random = Vec::with_capacity(found.len());
+        let mut sequential = Vec::with_capacity(self.sw_log_blocks as usize);
+        for log in found.iter().rev().map(|found| found.log) {
+            let may_switch = self.h.aligned_to(log).is_some()
+                && flash.ledger().programmed_pages(self.h.log_block(log)) == pages
+                && sequential.len() < self.sw_log_blocks as usize;
+            if may_switch && self.h.adopt(log).is_some() {
+                sequential.push(log);
+            } else {
+                random.push(log);
+            }
+        }
+        for log in sequential.into_iter().rev() {
+            self.h.lists.push_back(SW, log.0);
+        }
+        for log in random.into_iter().rev() {
+            self.h.lists.push_back(RW, log.0);
+            if self.h.watch.degree(log) > self.k {
+                self.h.give_up(flash, log)?;
+            }
+        }
+        let bound = self.k.min(pages);
+        self.h.watch = std::mem::take(&mut self.h.watch).bounded(bound);
+        Ok(())
     }
 
     fn write_page<F: Flash>(
@@ -558,33 +483,54 @@ impl Ftl for Kast {
         Ok(())
     }
 
-    #[inline]
-    fn read_page<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        page: DieLpn,
-        slot: Slot,
-    ) -> Result<(), F::Error> {
-        self.h.read(flash, slot, page)
+    fn log_blocks(options: &KastOptions) -> u32 {
+        options.log_blocks.unwrap_or(0)
     }
 
-    fn trim_page<F: Flash>(
-        &mut self,
-        _flash: &mut F,
-        page: DieLpn,
-        _slot: Slot,
-    ) -> Result<(), F::Error> {
-        self.h.trim(page);
-        Ok(())
+    fn tables(geometry: &Geometry, options: &KastOptions) -> Vec<Table> {
+        let log_blocks = options.log_blocks.unwrap_or(0);
+        let blocks = u64::from(geometry.logical_blocks());
+        // `k` has no upper limit, the number of bits has.
+        let entries = u64::from(log_blocks) * u64::from(options.k);
+        let entries = entries.min(u64::MAX / 64);
+        let mut tables = hybrid_tables(geometry, log_blocks);
+        tables.push(Table::sram("associated blocks", entries, bits_for(blocks)));
+        tables
     }
 
-    #[inline(always)]
-    fn prefetch(&self, lpn: DieLpn) {
-        self.h.prefetch(lpn);
+    fn own_ram_bytes(geometry: &Geometry, options: &KastOptions) -> u64 {
+        let log_blocks = options.log_blocks.unwrap_or(0);
+        Associations::ram_bytes(log_blocks, bound(geometry, options))
+            + 4 * u64::from(geometry.logical_blocks())
+            + 68 * u64::from(log_blocks)
     }
 
-    fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
-        let live = self.h.audit(flash, self.log_blocks)?;
+    fn count(&self, counters: &mut SchemeCounters) {
+        counters.extra("sw_to_rw", self.sw_to_rw);
+        counters.extra_max("max_association", self.max_association);
+        let longest = self.longest_merge;
+        counters.stat("longest_merge_copies", longest.copies as f64, Combine::Max);
+        counters.stat("longest_merge_erases", longest.erases as f64, Combine::Max);
+    }
+
+    fn reset_own_counters(&mut self) {
+        self.sw_to_rw = 0;
+        self.max_association = 0;
+        self.longest_merge = Cost::default();
+    }
+
+    fn observe(&self, seen: &mut Observation) {
+        let degrees = || self.random_logs().map(|log| self.h.watch.degree(log));
+        let random = self.h.lists.len(RW);
+        let mean = f64::from(degrees().sum::<u32>()) / f64::from(random.max(1));
+        seen.sum("sw_log_blocks", f64::from(self.h.lists.len(SW)));
+        seen.sum("rw_log_blocks", f64::from(random));
+        seen.mean("association_mean", mean);
+        seen.max("association_max", f64::from(degrees().max().unwrap_or(0)));
+        seen.sum("sw_to_rw", self.sw_to_rw as f64);
+    }
+
+    fn audit_own<F: Flash>(&self, flash: &F) -> Result<(), String> {
         let (sw, rw) = (self.h.lists.len(SW), self.h.lists.len(RW));
         if sw > self.sw_log_blocks || sw + rw != self.h.logs_in_use() {
             return Err(format!(
@@ -595,8 +541,7 @@ impl Ftl for Kast {
         }
         let mut logs = self.h.lists.iter(SW).chain(self.h.lists.iter(RW));
         logs.try_for_each(|log| self.audit_log(flash, Log(log)))?;
-        self.audit_trees(flash)?;
-        Ok(live)
+        self.audit_trees(flash)
     }
 }
 

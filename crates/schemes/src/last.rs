@@ -36,13 +36,15 @@ mod partitions;
 #[cfg(test)]
 mod tests;
 
+use crate::parts::budgets::log_budget;
 use crate::parts::heat::Heat;
-use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log, recovery_costs};
+use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log};
+use crate::parts::logged::{LogPolicy, Logged};
+use crate::parts::map_area::MapBlockOptions;
 use floatgate_core::Refusal;
 use floatgate_core::address::DieLpn;
-use floatgate_core::described::{Described, RecoveryCost};
-use floatgate_core::flash::{Flash, Preload, Role, Slot};
-use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, audited};
+use floatgate_core::flash::{Flash, Role, Slot};
+use floatgate_core::ftl::{MountError, Run};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::options;
 use floatgate_core::report::{Observation, SchemeCounters, Table, bits_for};
@@ -69,10 +71,7 @@ options! {
         low_utilization: u32 ["1/1000"] = 500, samples [0, 900];
         /// A hot block without a write or an invalidation for longer than this is reclaimed.
         age_threshold: Option<u64> ["page writes"] = None, shown "pages of the random log buffer", samples [2, 10, 0, 12];
-        /// Blocks of each die that keep the block map in flash; 0 turns it off, else at least 2.
-        map_blocks: u32 ["blocks, die"] = 0, samples [0, 0, 2, 3];
-        /// Entries in one map page.
-        map_entries_per_page: u32 ["entries"] = 512, samples [1, 2, 4];
+        ..map: MapBlockOptions;
     }
 }
 
@@ -88,10 +87,12 @@ struct Signs {
 }
 
 /// One instance of LAST.
+pub type Last = Logged<LastPolicy>;
+
+/// Which log block takes a page, and which one is merged.
 #[derive(Debug)]
-pub struct Last {
+pub struct LastPolicy {
     h: Hybrid<Partitions>,
-    log_blocks: u32,
     sequential_blocks: u32,
     random_blocks: u32,
     sequential_threshold: u32,
@@ -122,110 +123,15 @@ fn default_sequential(log_blocks: u32) -> u32 {
     (log_blocks / 16).max(1)
 }
 
-/// Sequential and random log blocks of an instance.
-fn budgets(space: &Space, options: &LastOptions) -> Result<(u32, u32), Refusal> {
-    const KEY: &str = "sequential_log_blocks";
-    let log_blocks = crate::parts::budgets::log_budget(space, options.log_blocks, 3)?;
-    let sequential = match options.sequential_log_blocks {
-        Some(blocks) => space.share(KEY, blocks)?,
-        None => default_sequential(log_blocks),
-    };
-    if sequential == 0 {
-        let text = format!("{KEY} = 0: at least 1 on each die");
-        return Err(Refusal::new(KEY, text));
-    }
-    if sequential > log_blocks - 2 {
-        let text = format!(
-            "{KEY}: {sequential} of the {log_blocks} log blocks of a die, but at least 2 must remain for random writes"
-        );
-        return Err(Refusal::new(KEY, text));
-    }
-    Ok((sequential, log_blocks - sequential))
+/// Sequential log blocks of an instance with that many log blocks.
+fn sequential_blocks(space: &Space, options: &LastOptions, log_blocks: u32) -> u32 {
+    options.sequential_log_blocks.map_or_else(
+        || default_sequential(log_blocks),
+        |blocks| blocks / space.geometry.dies,
+    )
 }
 
-/// An empty random log buffer.
-fn partitions(space: &Space, plan: &HybridPlan) -> Partitions {
-    let pages = space.geometry.pages_per_block;
-    Partitions::new(plan.log_slots, pages, space.logical_blocks())
-}
-
-impl Last {
-    /// What a die needs, and its sequential and random log blocks.
-    fn plan(space: &Space, options: &LastOptions) -> Result<(HybridPlan, (u32, u32)), Refusal> {
-        let (sequential_blocks, random_blocks) = budgets(space, options)?;
-        if options.adjust_period == Some(0) {
-            let text = "adjust_period = 0: at least 1 reclaim between two adjustments";
-            return Err(Refusal::new("adjust_period", text.into()));
-        }
-        let log_blocks = sequential_blocks + random_blocks;
-        let plan = HybridPlan {
-            log_blocks,
-            log_slots: log_blocks,
-            reserve: 1,
-            map_blocks: options.map_blocks,
-            map_entries_per_page: options.map_entries_per_page,
-            lists: 1,
-        };
-        Ok((plan, (sequential_blocks, random_blocks)))
-    }
-
-    fn new(h: Hybrid<Partitions>, options: &LastOptions, sizes: (u32, u32)) -> Self {
-        let (sequential_blocks, random_blocks) = sizes;
-        let pages = u64::from(h.pages_per_block());
-        let random_pages = u64::from(random_blocks) * pages;
-        let mut last = Self {
-            h,
-            log_blocks: sequential_blocks + random_blocks,
-            sequential_blocks,
-            random_blocks,
-            sequential_threshold: options.sequential_threshold,
-            hot_interval: options.hot_interval.unwrap_or(random_pages / 2),
-            hot_interval_step: options.hot_interval_step.unwrap_or(pages),
-            hot_interval_max: random_pages,
-            hot_blocks: options.hot_blocks.unwrap_or(random_blocks / 2),
-            adjust_period: options.adjust_period.unwrap_or(random_blocks),
-            low_utilization: options.low_utilization.into(),
-            age_threshold: options.age_threshold.unwrap_or(random_pages),
-            reclaims: 0,
-            before: Signs::default(),
-            sequential_pages: 0,
-            random_pages: [0; 2],
-            adjustments: 0,
-            reclaims_by_rule: [0; Rule::COUNT],
-            victim_valid_pages: 0,
-        };
-        last.clamp();
-        last
-    }
-
-    /// After a power cut: the log blocks go where the roles of their pages say. There are never more of a kind than
-    /// before the cut, because none becomes one of the other kind.
-    fn take_found<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        mut found: Vec<FoundLog>,
-    ) -> Result<(), MountError<F::Error>> {
-        for FoundLog { log, role, .. } in &found {
-            if let Some(heat) = Heat::of_role(*role) {
-                let valid = self.h.valid_pages(*log).map(|(_, _, l)| l);
-                let valid: Vec<u32> = valid.collect();
-                self.h.watch.adopt(*log, heat, valid.into_iter());
-            }
-        }
-        self.h.watch.number_writes();
-        found.sort_unstable_by_key(|found| found.last);
-        for FoundLog { log, role, .. } in found {
-            if Heat::of_role(role).is_none() {
-                let is_aligned = self.h.aligned_to(log).is_some();
-                match is_aligned.then(|| self.h.adopt(log)).flatten() {
-                    Some(_) => self.h.lists.push_back(SEQUENTIAL, log.0),
-                    None => self.h.give_up(flash, log)?,
-                }
-            }
-        }
-        Ok(())
-    }
-
+impl LastPolicy {
     /// A page of a sequential request. Returns whether it could be placed; if not, it belongs in the random
     /// log buffer.
     #[inline]
@@ -389,101 +295,108 @@ impl Last {
     }
 }
 
-impl Described for Last {
+impl LogPolicy for LastPolicy {
     const KEY: &'static str = "last";
     const TITLE: &'static str = "LAST";
     const SUMMARY: &'static str = "sequential log blocks, and random ones parted into hot and cold";
     const SOURCE: &'static str = "Lee et al., SPEED 2008";
     const TEXT: &'static str = include_str!("last.rs");
     type Options = LastOptions;
+    type Watch = Partitions;
 
-    fn tables(geometry: &Geometry, options: &LastOptions) -> Vec<Table> {
-        let log_blocks = options.log_blocks.unwrap_or(0);
-        let dies = geometry.dies;
-        let sequential = options
-            .sequential_log_blocks
-            .unwrap_or_else(|| default_sequential(log_blocks / dies).saturating_mul(dies))
-            .min(log_blocks);
-        let pages = u64::from(geometry.pages_per_block);
-        let random_pages = u64::from(log_blocks - sequential) * pages;
-        vec![
-            Table::sram("block map", geometry.logical_blocks().into(), 32),
-            Table::sram("page map of the random log buffer", random_pages, 32),
-            Table::sram("sequential log map", sequential.into(), 32),
-            Table::sram("merge cost table", log_blocks.into(), bits_for(pages)),
-        ]
+    fn plan(space: &Space, options: &LastOptions) -> Result<HybridPlan, Refusal> {
+        const KEY: &str = "sequential_log_blocks";
+        let log_blocks = log_budget(space, options.log_blocks, 3)?;
+        if let Some(blocks) = options.sequential_log_blocks {
+            space.share(KEY, blocks)?;
+        }
+        let sequential = sequential_blocks(space, options, log_blocks);
+        if sequential == 0 {
+            let text = format!("{KEY} = 0: at least 1 on each die");
+            return Err(Refusal::new(KEY, text));
+        }
+        if sequential > log_blocks - 2 {
+            let text = format!(
+                "{KEY}: {sequential} of the {log_blocks} log blocks of a die, but at least 2 must remain for random writes"
+            );
+            return Err(Refusal::new(KEY, text));
+        }
+        if options.adjust_period == Some(0) {
+            let text = "adjust_period = 0: at least 1 reclaim between two adjustments";
+            return Err(Refusal::new("adjust_period", text.into()));
+        }
+        Ok(HybridPlan::new(log_blocks, 1, &options.map))
     }
 
-    fn ram_bytes(geometry: &Geometry, options: &LastOptions) -> u64 {
-        let log_blocks = options.log_blocks.unwrap_or(0);
-        Hybrid::<()>::ram_bytes(geometry, log_blocks) + Partitions::ram_bytes(geometry, log_blocks)
+    fn watch(space: &Space, plan: &HybridPlan, _: &LastOptions) -> Partitions {
+        let pages = space.geometry.pages_per_block;
+        Partitions::new(plan.log_slots, pages, space.logical_blocks())
     }
 
-    fn recovery_costs(geometry: &Geometry, options: &LastOptions) -> Vec<RecoveryCost> {
-        let plan = Self::plan(&Space::whole(geometry), options);
-        recovery_costs(geometry, plan.map(|(plan, _)| plan))
+    fn new(h: Hybrid<Partitions>, options: &LastOptions) -> Self {
+        let log_blocks = h.log_budget();
+        let sequential_blocks = sequential_blocks(h.space(), options, log_blocks);
+        let random_blocks = log_blocks - sequential_blocks;
+        let pages = u64::from(h.pages_per_block());
+        let random_pages = u64::from(random_blocks) * pages;
+        let mut last = Self {
+            h,
+            sequential_blocks,
+            random_blocks,
+            sequential_threshold: options.sequential_threshold,
+            hot_interval: options.hot_interval.unwrap_or(random_pages / 2),
+            hot_interval_step: options.hot_interval_step.unwrap_or(pages),
+            hot_interval_max: random_pages,
+            hot_blocks: options.hot_blocks.unwrap_or(random_blocks / 2),
+            adjust_period: options.adjust_period.unwrap_or(random_blocks),
+            low_utilization: options.low_utilization.into(),
+            age_threshold: options.age_threshold.unwrap_or(random_pages),
+            reclaims: 0,
+            before: Signs::default(),
+            sequential_pages: 0,
+            random_pages: [0; 2],
+            adjustments: 0,
+            reclaims_by_rule: [0; Rule::COUNT],
+            victim_valid_pages: 0,
+        };
+        last.clamp();
+        last
     }
 
-    fn counters(&self) -> SchemeCounters {
-        let merges = &self.h.merges;
-        let mut counters = SchemeCounters::of(merges);
-        counters.extra("seq_pages", self.sequential_pages);
-        counters.extra("cold_pages", self.random_pages[Heat::Cold as usize]);
-        counters.extra("hot_pages", self.random_pages[Heat::Hot as usize]);
-        counters.extra("log_reclaimed", merges.log_reclaimed);
-        counters.extra("log_pages_used", merges.log_pages_used);
-        counters.stat_sums(Rule::NAMES.into_iter().zip(self.reclaims_by_rule));
-        counters.stat_sums([
-            ("victim_valid_pages", self.victim_valid_pages),
-            ("adjustments", self.adjustments),
-        ]);
-        counters.stats_of(|seen| self.observe_state(seen));
-        counters
+    fn hybrid(&self) -> &Hybrid<Partitions> {
+        &self.h
     }
 
-    fn reset_counters(&mut self) {
-        self.h.merges = Default::default();
-        self.sequential_pages = 0;
-        self.random_pages = [0; 2];
-        self.adjustments = 0;
-        self.reclaims_by_rule = Default::default();
-        self.victim_valid_pages = 0;
+    fn hybrid_mut(&mut self) -> &mut Hybrid<Partitions> {
+        &mut self.h
     }
 
-    fn observe(&self, seen: &mut Observation) {
-        self.observe_state(seen);
-        self.h.merges.observe(seen);
-    }
-}
-
-impl Ftl for Last {
-    type Page = DieLpn;
-
-    fn format<F: Preload>(
-        space: &Space,
-        options: &LastOptions,
-        start: Start,
+    /// The log blocks go where the roles of their pages say. There are never more of a kind than before the cut, because
+    /// none becomes one of the other kind.
+    fn take_found<F: Flash>(
+        &mut self,
         flash: &mut F,
-    ) -> Result<Self, MountError<F::Error>> {
-        let (plan, sizes) = Self::plan(space, options)?;
-        let mut h = Hybrid::format(space, &plan, start, Partitions::default(), flash)?;
-        // Only now is it certain that the sizes are those of a device that exists.
-        h.watch = partitions(space, &plan);
-        Ok(Self::new(h, options, sizes))
-    }
-
-    fn recover<F: Flash>(
-        space: &Space,
-        options: &LastOptions,
-        means: RecoveryMode,
-        flash: &mut F,
-    ) -> Result<Self, MountError<F::Error>> {
-        let (plan, sizes) = Self::plan(space, options)?;
-        plan.check(space)?;
-        let (h, found) = Hybrid::recover(space, &plan, means, partitions(space, &plan), flash)?;
-        let mut last = Self::new(h, options, sizes);
-        last.take_found(flash, found)?;
-        audited(last, flash)
+        mut found: Vec<FoundLog>,
+    ) -> Result<(), MountError<F::Error>> {
+        for FoundLog { log, role, .. } in &found {
+            if let Some(heat) = Heat::of_role(*role) {
+                let valid = self.h.valid_pages(*log).map(|(_, _, l)| l);
+                let valid: Vec<u32> = valid.collect();
+                self.h.watch.adopt(*log, heat, valid.into_iter());
+            }
+        }
+        self.h.watch.number_writes();
+        found.sort_unstable_by_key(|found| found.last);
+        for FoundLog { log, role, .. } in found {
+            if Heat::of_role(role).is_none() {
+                let is_aligned = self.h.aligned_to(log).is_some();
+                match is_aligned.then(|| self.h.adopt(log)).flatten() {
+                    Some(_) => self.h.lists.push_back(SEQUENTIAL, log.0),
+                    None => self.h.give_up(flash, log)?,
+                }
+            }
+        }
+        Ok(())
     }
 
     fn write_page<F: Flash>(
@@ -506,33 +419,61 @@ impl Ftl for Last {
         Ok(())
     }
 
-    #[inline]
-    fn read_page<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        page: DieLpn,
-        slot: Slot,
-    ) -> Result<(), F::Error> {
-        self.h.read(flash, slot, page)
+    fn log_blocks(options: &LastOptions) -> u32 {
+        options.log_blocks.unwrap_or(0)
     }
 
-    fn trim_page<F: Flash>(
-        &mut self,
-        _flash: &mut F,
-        page: DieLpn,
-        _slot: Slot,
-    ) -> Result<(), F::Error> {
-        self.h.trim(page);
-        Ok(())
+    fn tables(geometry: &Geometry, options: &LastOptions) -> Vec<Table> {
+        let log_blocks = options.log_blocks.unwrap_or(0);
+        let dies = geometry.dies;
+        let sequential = options
+            .sequential_log_blocks
+            .unwrap_or_else(|| default_sequential(log_blocks / dies).saturating_mul(dies))
+            .min(log_blocks);
+        let pages = u64::from(geometry.pages_per_block);
+        let random_pages = u64::from(log_blocks - sequential) * pages;
+        vec![
+            Table::sram("block map", geometry.logical_blocks().into(), 32),
+            Table::sram("page map of the random log buffer", random_pages, 32),
+            Table::sram("sequential log map", sequential.into(), 32),
+            Table::sram("merge cost table", log_blocks.into(), bits_for(pages)),
+        ]
     }
 
-    #[inline(always)]
-    fn prefetch(&self, lpn: DieLpn) {
-        self.h.prefetch(lpn);
+    fn own_ram_bytes(geometry: &Geometry, options: &LastOptions) -> u64 {
+        let log_blocks = options.log_blocks.unwrap_or(0);
+        Partitions::ram_bytes(geometry, log_blocks)
     }
 
-    fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
-        let live = self.h.audit(flash, self.log_blocks)?;
+    fn count(&self, counters: &mut SchemeCounters) {
+        let merges = &self.h.merges;
+        counters.extra("seq_pages", self.sequential_pages);
+        counters.extra("cold_pages", self.random_pages[Heat::Cold as usize]);
+        counters.extra("hot_pages", self.random_pages[Heat::Hot as usize]);
+        counters.extra("log_reclaimed", merges.log_reclaimed);
+        counters.extra("log_pages_used", merges.log_pages_used);
+        counters.stat_sums(Rule::NAMES.into_iter().zip(self.reclaims_by_rule));
+        counters.stat_sums([
+            ("victim_valid_pages", self.victim_valid_pages),
+            ("adjustments", self.adjustments),
+        ]);
+        counters.stats_of(|seen| self.observe_state(seen));
+    }
+
+    fn reset_own_counters(&mut self) {
+        self.sequential_pages = 0;
+        self.random_pages = [0; 2];
+        self.adjustments = 0;
+        self.reclaims_by_rule = Default::default();
+        self.victim_valid_pages = 0;
+    }
+
+    fn observe(&self, seen: &mut Observation) {
+        self.observe_state(seen);
+        self.h.merges.observe(seen);
+    }
+
+    fn audit_own<F: Flash>(&self, flash: &F) -> Result<(), String> {
         self.h.watch.audit(&self.h, flash)?;
         let sequential = self.h.lists.len(SEQUENTIAL);
         let random = self.h.watch.in_use();
@@ -550,6 +491,6 @@ impl Ftl for Last {
             let (k, h) = (self.hot_interval, self.hot_blocks);
             return Err(format!("k = {k} or H = {h} is out of bounds"));
         }
-        Ok(live)
+        Ok(())
     }
 }

@@ -141,19 +141,12 @@ impl LastPlusPlus {
     /// What follows from geometry and options, if everything fits.
     fn plan(space: &Space, options: &LastPlusPlusOptions) -> Result<(Plan, HybridPlan), Refusal> {
         let plan = Plan::new(space, options)?;
-        let hybrid = HybridPlan {
-            log_blocks: plan.log_blocks,
-            log_slots: plan.log_blocks,
-            reserve: 1,
-            map_blocks: options.map_blocks,
-            map_entries_per_page: options.map_entries_per_page,
-            lists: 0,
-        };
+        let hybrid = HybridPlan::new(plan.log_blocks, 0, &options.map);
         hybrid.check(space)?;
         Ok((plan, hybrid))
     }
 
-    fn new<F: Flash>(h: Hybrid<Logs>, options: &LastPlusPlusOptions, plan: Plan) -> Self {
+    fn new(h: Hybrid<Logs>, options: &LastPlusPlusOptions, plan: Plan) -> Self {
         let dies = h.space().dies;
         let mut die_order = Lists::new(dies as usize, 1);
         (0..dies).for_each(|die| die_order.push_back(DIES, die));
@@ -378,6 +371,10 @@ impl Described for LastPlusPlus {
     const TEXT: &'static str = include_str!("last_plus_plus.rs");
     type Options = LastPlusPlusOptions;
 
+    fn check(space: &Space, options: &LastPlusPlusOptions) -> Result<(), Refusal> {
+        Self::plan(space, options).map(|_| ())
+    }
+
     fn tables(geometry: &Geometry, options: &LastPlusPlusOptions) -> Vec<Table> {
         config::tables(geometry, options)
     }
@@ -449,7 +446,7 @@ impl Ftl for LastPlusPlus {
         let (plan, hybrid) = Self::plan(space, options)?;
         let logs = Logs::new(space, options, &plan);
         let h = Hybrid::format(space, &hybrid, start, logs, flash)?;
-        Ok(Self::new::<F>(h, options, plan))
+        Ok(Self::new(h, options, plan))
     }
 
     fn recover<F: Flash>(
@@ -537,7 +534,7 @@ impl Ftl for LastPlusPlus {
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
-        let live = self.h.audit(flash, self.plan.log_blocks * self.dies())?;
+        let live = self.h.audit(flash)?;
         self.audit_segments(flash)?;
         self.audit_budgets(flash)?;
         self.h.watch.random.audit(|log| {

@@ -24,6 +24,7 @@
 //! programs, not time.
 
 use crate::parts::page_store::{PageOptions, PageStore};
+use floatgate_core::Refusal;
 use floatgate_core::address::Lpn;
 use floatgate_core::described::Described;
 use floatgate_core::flash::{Flash, Preload, Slot};
@@ -46,6 +47,10 @@ impl Described for Page {
     const SOURCE: &'static str = "HAT (MSST 2010) II.B.1; LAST++ (TOS 2016) 2.1";
     const TEXT: &'static str = include_str!("page.rs");
     type Options = PageOptions;
+
+    fn check(space: &Space, options: &PageOptions) -> Result<(), Refusal> {
+        PageStore::check(space, options)
+    }
 
     fn tables(geometry: &Geometry, _options: &PageOptions) -> Vec<Table> {
         let pages = u64::from(geometry.logical_pages);

@@ -302,6 +302,10 @@ impl Described for Superblock {
     const TEXT: &'static str = include_str!("superblock.rs");
     type Options = SuperblockOptions;
 
+    fn check(space: &Space, options: &SuperblockOptions) -> Result<(), Refusal> {
+        plan(space, options).map(|_| ())
+    }
+
     fn tables(geometry: &Geometry, _options: &SuperblockOptions) -> Vec<Table> {
         let in_oobs = Table {
             name: "page table (PTEs in the OOBs)",
@@ -349,7 +353,7 @@ impl Ftl for Superblock {
         start: Start,
         flash: &mut F,
     ) -> Result<Self, MountError<F::Error>> {
-        let log_blocks = check(space, options)?;
+        let log_blocks = plan(space, options)?;
         let blocks = Superblocks::format(space, options.superblock_blocks, start, flash)
             .map_err(MountError::Flash)?;
         Ok(Self::with_blocks(blocks, options, log_blocks))
@@ -361,7 +365,7 @@ impl Ftl for Superblock {
         _means: RecoveryMode,
         flash: &mut F,
     ) -> Result<Self, MountError<F::Error>> {
-        let log_blocks = check(space, options)?;
+        let log_blocks = plan(space, options)?;
         let blocks = Superblocks::blank(space, options.superblock_blocks);
         let mut superblock = Self::with_blocks(blocks, options, log_blocks);
         superblock.scan(flash).map_err(MountError::Flash)?;
@@ -424,7 +428,7 @@ impl Ftl for Superblock {
 }
 
 /// Refuses values that mean nothing and devices that are too small; returns the U-blocks of one die.
-fn check(space: &Space, options: &SuperblockOptions) -> Result<u32, Refusal> {
+fn plan(space: &Space, options: &SuperblockOptions) -> Result<u32, Refusal> {
     let log_blocks = crate::parts::budgets::log_budget(space, options.log_blocks, 1)?;
     let at_least_one = [
         ("superblock_blocks", options.superblock_blocks),

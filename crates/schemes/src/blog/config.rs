@@ -55,7 +55,7 @@ impl BlogOptions {
     }
 
     /// Checks the options and returns the log blocks of one die.
-    pub(super) fn check(&self, space: &Space, oob_bytes: usize) -> Result<u32, Refusal> {
+    pub(super) fn plan(&self, space: &Space) -> Result<u32, Refusal> {
         for (key, value) in [("u", self.u), ("l", self.l)] {
             if !(1..=LIST_MAX).contains(&value) {
                 let text = format!("{key} = {value}: takes 1 to {LIST_MAX}");
@@ -79,6 +79,18 @@ impl BlogOptions {
             );
             return Err(Refusal::new("oob_bytes", text));
         }
+        let log_blocks = log_budget(space, Some(self.log_blocks), 1)?;
+        space.need_blocks(&[
+            ("data blocks", space.logical_blocks()),
+            ("log blocks", log_blocks),
+            ("merge reserve", 1),
+        ])?;
+        Ok(log_blocks)
+    }
+
+    /// Checks that a flash has the OOB bytes that a sub-table takes: what no geometry tells.
+    pub(super) fn check_oob(&self, geometry: &Geometry, oob_bytes: usize) -> Result<(), Refusal> {
+        let (format, entries) = (self.index_format(geometry), self.entries(geometry));
         let bytes = format.bytes(entries);
         if self.layout == Layout::Mlc && bytes > oob_bytes as u64 {
             let text = format!(
@@ -88,13 +100,7 @@ impl BlogOptions {
             );
             return Err(Refusal::new("entries_per_oob", text));
         }
-        let log_blocks = log_budget(space, Some(self.log_blocks), 1)?;
-        space.need_blocks(&[
-            ("data blocks", space.logical_blocks()),
-            ("log blocks", log_blocks),
-            ("merge reserve", 1),
-        ])?;
-        Ok(log_blocks)
+        Ok(())
     }
 
     /// Memory of this program for a device.

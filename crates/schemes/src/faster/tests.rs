@@ -2,6 +2,8 @@ use super::*;
 use crate::fast::Fast;
 use crate::parts::hybrid::drawn::drawn;
 use floatgate_core::Striped;
+use floatgate_core::described::Described;
+use floatgate_core::ftl::Ftl;
 use floatgate_core::geometry::ProgramOrder;
 use floatgate_core::report::Merges;
 use floatgate_core::rng::SplitMix64;
@@ -24,7 +26,7 @@ fn plain_fast(case: Case) -> Case {
 
 /// The log blocks as the paper draws them: kind, pages by position, invalid ones in parentheses.
 fn log_blocks(bench: &Bench<Faster>) -> String {
-    let h = &bench.ftl.h;
+    let h = &bench.ftl.0.h;
     let draw = |log: Log| {
         let kind = ["H", "C", "I"][h.watch.kind(log)];
         format!("{kind}{}", drawn(h, &bench.flash, log))
@@ -313,7 +315,7 @@ fn spare_areas_tell_kind_and_order_of_log_blocks() {
     let mut rng = SplitMix64::new(3);
     for _ in 0..2_000 {
         bench.play(&random_request(&mut rng, case.logical_pages));
-        let (h, flash) = (&bench.ftl.h, &bench.flash);
+        let (h, flash) = (&bench.ftl.0.h, &bench.flash);
         let oob = |log, position| {
             let at = h.space().geometry.ppn(h.log_block(log), position);
             flash.peek_oob(at).unwrap()

@@ -2,6 +2,7 @@ use super::*;
 use crate::bast::Bast;
 use crate::parts::hybrid::drawn::drawn;
 use floatgate_core::Striped;
+use floatgate_core::described::Described;
 use floatgate_core::geometry::ProgramOrder;
 use floatgate_core::rng::SplitMix64;
 use floatgate_testkit::suite::{
@@ -14,7 +15,7 @@ fn small() -> Case {
 
 /// The replacement blocks in victim order: `logical block:[pages by position]`, invalid ones in parentheses.
 fn replacement_blocks(bench: &Bench<Fmax>) -> String {
-    let h = &bench.ftl.h;
+    let h = &bench.ftl.0.h;
     let draw = |block: Log| {
         let owner = h.owner(block).unwrap();
         format!("{owner}:{}", drawn(h, &bench.flash, block))
@@ -222,7 +223,7 @@ fn spare_areas_tell_replacement_blocks() {
     let mut rng = SplitMix64::new(3);
     for _ in 0..1_000 {
         bench.play(&random_request(&mut rng, case.logical_pages));
-        let (h, flash) = (&bench.ftl.h, &bench.flash);
+        let (h, flash) = (&bench.ftl.0.h, &bench.flash);
         for block in h.lists.iter(BLOCKS).map(Log) {
             for position in 0..h.written(flash, block) {
                 let at = h.space().geometry.ppn(h.log_block(block), position);

@@ -1,5 +1,7 @@
 use super::*;
 use crate::parts::hybrid::drawn::drawn;
+use floatgate_core::described::Described;
+use floatgate_core::ftl::{Ftl, Start};
 use floatgate_core::geometry::ProgramOrder;
 use floatgate_core::rng::SplitMix64;
 use floatgate_testkit::suite::{Bench, Case};
@@ -14,11 +16,11 @@ fn example() -> Case {
 
 /// The log blocks of a list in the order in which they were taken.
 fn logs(bench: &Bench<Kast>, list: usize) -> String {
-    let mut logs: Vec<Log> = bench.ftl.h.lists.iter(list).map(Log).collect();
-    logs.sort_by_key(|log| bench.ftl.taken[log.index()]);
+    let mut logs: Vec<Log> = bench.ftl.0.h.lists.iter(list).map(Log).collect();
+    logs.sort_by_key(|log| bench.ftl.0.taken[log.index()]);
     let texts: Vec<String> = logs
         .iter()
-        .map(|&log| drawn(&bench.ftl.h, &bench.flash, log))
+        .map(|&log| drawn(&bench.ftl.0.h, &bench.flash, log))
         .collect();
     texts.join(" ")
 }
@@ -251,10 +253,10 @@ fn renumbering_changes_nothing() {
     let case = Case::small(1, 24, 4, 12).with("log_blocks", 6);
     let mut bench = Bench::<Kast>::new(&case).unwrap();
     let mut late = Bench::<Kast>::new(&case).unwrap();
-    late.ftl.next_taken = u32::MAX - 20;
+    late.ftl.0.next_taken = u32::MAX - 20;
     play_random(&mut bench, &case, 500);
     play_random(&mut late, &case, 500);
-    assert!(late.ftl.next_taken < 1_000_000, "no renumbering");
+    assert!(late.ftl.0.next_taken < 1_000_000, "no renumbering");
     assert_eq!(bench.counters(), late.counters());
     assert_eq!(bench.scheme(), late.scheme());
 }
@@ -311,7 +313,7 @@ fn default_limit_of_sequential_log_blocks() {
     for (log_blocks, expected) in [(2, 1), (3, 1), (7, 1), (8, 2), (11, 2)] {
         let case = Case::small(1, 20, 4, 4).with("log_blocks", log_blocks);
         let bench = Bench::<Kast>::new(&case).unwrap();
-        assert_eq!(bench.ftl.sw_log_blocks, expected);
+        assert_eq!(bench.ftl.0.sw_log_blocks, expected);
     }
 }
 

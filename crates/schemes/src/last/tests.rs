@@ -1,5 +1,7 @@
 use super::*;
 use floatgate_core::Pbn;
+use floatgate_core::described::Described;
+use floatgate_core::ftl::{Ftl, RecoveryMode, Start};
 use floatgate_core::geometry::ProgramOrder;
 use floatgate_testkit::suite::{Bench, Case};
 
@@ -9,7 +11,7 @@ fn small() -> Case {
 }
 
 fn valid_pages(bench: &Bench<Last>, log: Log) -> Vec<u32> {
-    let h = &bench.ftl.h;
+    let h = &bench.ftl.0.h;
     let valid = (0..h.pages_per_block()).filter(|&p| h.is_valid_at(log, p));
     valid.map(|p| h.log_page(log, p).0).collect()
 }
@@ -81,9 +83,9 @@ fn fig_7_hot_pages_leave_the_cold_block() {
 fn fig_7_continued_a_dead_hot_block_serves_the_cold_partition() {
     let mut bench = after_fig_7();
     bench.play("W 13 1, W 17 1, W 21 1, W 1 1, W 2 1, W 9 1");
-    assert_eq!(bench.ftl.h.logs_in_use(), 4);
+    assert_eq!(bench.ftl.0.h.logs_in_use(), 4);
     assert_eq!(bench.counters().erases.gc, 0);
-    assert_eq!(bench.ftl.h.watch.dead_hot(), 1);
+    assert_eq!(bench.ftl.0.h.watch.dead_hot(), 1);
     bench.play("W 25 1");
     let c = bench.counters();
     assert_eq!((c.erases.gc, c.programs.gc), (1, 0));
@@ -145,7 +147,7 @@ fn what_does_not_fit_is_refused_by_name() {
         .with("hot_blocks", huge)
         .with("hot_interval", i64::MAX);
     let bench = Bench::<Last>::new(&case).unwrap();
-    assert_eq!((bench.ftl.hot_blocks, bench.ftl.hot_interval), (3, 16));
+    assert_eq!((bench.ftl.0.hot_blocks, bench.ftl.0.hot_interval), (3, 16));
 }
 
 /// Counters of the flash after a start from `flash`, by those means.
@@ -184,7 +186,7 @@ fn a_start_reads_what_its_cost_says() {
         flash.new_request(pages)[0].fill(first as u8 + 1);
         let Ok(()) = last.write(&mut flash, &Run::whole(DieLpn(first), pages));
     }
-    assert_eq!(last.h.logs_in_use(), 5);
+    assert_eq!(last.0.h.logs_in_use(), 5);
     let map_oobs: u64 = (14..17)
         .map(|b| u64::from((flash.ledger().write_pointer(Pbn(b)) + 1).min(4)))
         .sum();
@@ -226,10 +228,10 @@ fn roles_and_ranks_come_back() {
         let Ok(()) = last.write(&mut flash, &Run::whole(DieLpn(lpn), 1));
     }
     let (last, _) = start(&mut flash, &case, RecoveryMode::FullScan);
-    let watch = &last.h.watch;
+    let watch = &last.0.h.watch;
     assert_eq!((watch.blocks(Heat::Hot), watch.blocks(Heat::Cold)), (1, 2));
     let since = |lpn| {
-        let page = last.h.newest_log_page(DieLpn(lpn)).unwrap();
+        let page = last.0.h.newest_log_page(DieLpn(lpn)).unwrap();
         watch.writes_since(page.log, page.position)
     };
     assert_eq!([1, 6, 9, 2, 5].map(since), [0, 1, 2, 3, 6]);

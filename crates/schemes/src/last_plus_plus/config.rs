@@ -5,6 +5,7 @@ use crate::last_plus_plus::segments::Segments;
 use crate::last_plus_plus::snapshot::Layout;
 use crate::parts::budgets::log_budget;
 use crate::parts::hybrid::Hybrid;
+use crate::parts::map_area::MapBlockOptions;
 use floatgate_core::Refusal;
 use floatgate_core::geometry::{Geometry, PAGES_PER_BLOCK_MAX, Space};
 use floatgate_core::report::{Table, bits_for};
@@ -53,10 +54,7 @@ options! {
         t_program_ns: u64 ["ns"] = 900_000;
         /// Block erase, as background merges estimate it.
         t_erase_ns: u64 ["ns"] = 3_500_000;
-        /// Blocks of each die that keep the block map in flash; 0 turns it off, else at least 2.
-        map_blocks: u32 ["blocks, die"] = 0, samples [0, 0, 2, 3];
-        /// Entries in one map page.
-        map_entries_per_page: u32 ["entries"] = 512, samples [1, 2, 4];
+        ..map: MapBlockOptions;
     }
 }
 

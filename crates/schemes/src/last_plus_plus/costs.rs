@@ -31,7 +31,7 @@ pub fn recovery_costs(geometry: &Geometry, options: &LastPlusPlusOptions) -> Vec
         snapshot = by_map.clone();
         add_log_blocks(by_map, geometry, &plan, options.summary_pages);
     }
-    add_snapshot(&mut snapshot, geometry, &plan, options.map_blocks > 0);
+    add_snapshot(&mut snapshot, geometry, &plan, options.map.map_blocks > 0);
     costs.push(snapshot);
     costs
 }

@@ -113,7 +113,7 @@ impl Kept<'_> {
             }
         }
         let per_die = geometry.blocks_per_die;
-        let usable = per_die - self.options.map_blocks;
+        let usable = per_die - self.options.map.map_blocks;
         let blocks = (0..geometry.blocks()).map(Pbn);
         blocks.filter(move |&block| !is_known[block.index()] && block.0 % per_die < usable)
     }
@@ -400,7 +400,7 @@ impl LastPlusPlus {
             updates,
             ..
         } = kept;
-        let mut ftl = Self::new::<F>(h, options, plan);
+        let mut ftl = Self::new(h, options, plan);
         // A snapshot that is used keeps its blocks; another one has been erased.
         let done = if ftl.h.lent() > 0 {
             ftl.snapshot = blocks;

@@ -14,10 +14,21 @@ use floatgate_core::Refusal;
 use floatgate_core::address::{Lpn, Pbn, Ppn};
 use floatgate_core::flash::{Cause, Flash, Oob, Preload, Role, SpareArea};
 use floatgate_core::geometry::Space;
+use floatgate_core::options;
 
 mod recovery;
 
 pub use recovery::FoundArea;
+
+options! {
+    /// Whether the block map is kept in flash, and how; the same for all hybrids.
+    pub struct MapBlockOptions {
+        /// Blocks of each die that keep the block map in flash; 0 turns it off, else at least 2.
+        map_blocks: u32 ["blocks, die"] = 0, samples [0, 0, 2, 3];
+        /// Entries in one map page.
+        map_entries_per_page: u32 ["entries"] = 512, samples [1, 2, 4];
+    }
+}
 
 /// Numbers of operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -199,11 +210,6 @@ impl MapArea {
             erased: (1..shape.blocks).map(|i| Pbn(base.0 + i)).collect(),
             work: Work::default(),
         }
-    }
-
-    /// Blocks of the area.
-    pub fn blocks(&self) -> u32 {
-        self.page_at.len() as u32 / self.pages_per_block
     }
 
     fn note(&mut self, page: u32, at: Ppn, base: Ppn) {

@@ -11,6 +11,7 @@ pub mod heat;
 pub mod hybrid;
 pub mod kinds;
 pub mod lists;
+pub mod logged;
 pub mod map_area;
 pub mod map_cache;
 pub mod page_store;

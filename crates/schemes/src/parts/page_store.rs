@@ -40,20 +40,27 @@ choice! {
 }
 
 options! {
-    /// Options of page mapping.
-    pub struct PageOptions {
-        /// A die collects garbage until it has this many erased blocks.
-        gc_low: u32 ["blocks, die"] = 2, samples [2, 3, 5, 6, 8];
+    /// How collections choose their victims; the same for all page-mapped schemes.
+    pub struct GcOptions {
         /// Which block a collection takes.
         gc_policy: GcPolicy [""] = GcPolicy::Greedy;
         /// Draws of d-choices.
         gc_d: u64 ["draws"] = 10, samples [1, 5];
         /// Seed of d-choices; die i draws from gc_seed + i.
         gc_seed: u64 [""] = 1, samples [7];
+    }
+}
+
+options! {
+    /// Options of page mapping.
+    pub struct PageOptions {
+        /// A die collects garbage until it has this many erased blocks.
+        gc_low: u32 ["blocks, die"] = 2, samples [2, 3, 5, 6, 8];
         /// Whether pages moved by collections get an append point of their own.
         streams: Streams [""] = Streams::Split;
         /// On which die a page is written.
         placement: Placement [""] = Placement::Static;
+        ..gc: GcOptions;
     }
 }
 
@@ -131,11 +138,15 @@ impl PageStore {
         start: Start,
         flash: &mut F,
     ) -> Result<Self, MountError<F::Error>> {
-        Self::check(options)?;
+        Self::check(space, options)?;
         Self::format_with_map_blocks(space, options, 0, start, flash)
     }
 
-    fn check(options: &PageOptions) -> Result<(), Refusal> {
+    /// Whether a device of that shape can have these options.
+    ///
+    /// # Errors
+    /// A refusal that names the option at fault, or if the spare blocks do not suffice.
+    pub fn check(space: &Space, options: &PageOptions) -> Result<(), Refusal> {
         if options.gc_low < 2 {
             let text = format!(
                 "gc_low = {}: at least 2 erased blocks a die",
@@ -143,13 +154,34 @@ impl PageStore {
             );
             return Err(Refusal::new("gc_low", text));
         }
-        Ok(())
+        Self::check_with_map_blocks(space, options, 0)
     }
 
-    /// The same on dies each of which also needs so many blocks for mapping pages.
+    /// The same on dies each of which also needs so many blocks for mapping pages. What it takes for `gc_low` is up
+    /// to the scheme then.
     ///
     /// # Errors
-    /// A refusal if the spare blocks do not suffice.
+    /// A refusal that names the option at fault, or if the spare blocks do not suffice.
+    pub fn check_with_map_blocks(
+        space: &Space,
+        options: &PageOptions,
+        map_blocks: u32,
+    ) -> Result<(), Refusal> {
+        if options.gc.gc_d == 0 {
+            return Err(Refusal::new("gc_d", "gc_d = 0: at least 1 draw".into()));
+        }
+        space.need_blocks(&[
+            ("data blocks", space.geometry.logical_blocks_per_die()),
+            ("map blocks", map_blocks),
+            ("blocks for gc_low", options.gc_low),
+            ("open block", 1),
+        ])
+    }
+
+    /// [`PageStore::format`] on dies each of which also needs so many blocks for mapping pages.
+    ///
+    /// # Errors
+    /// The refusal of [`PageStore::check_with_map_blocks`], or an error of the flash.
     pub fn format_with_map_blocks<F: Preload>(
         space: &Space,
         options: &PageOptions,
@@ -190,18 +222,9 @@ impl PageStore {
         options: &PageOptions,
         map_blocks: u32,
     ) -> Result<Self, Refusal> {
-        let geometry = &space.geometry;
-        if options.gc_d == 0 {
-            return Err(Refusal::new("gc_d", "gc_d = 0: at least 1 draw".into()));
-        }
-        let per_die = geometry.logical_blocks_per_die();
-        space.need_blocks(&[
-            ("data blocks", per_die),
-            ("map blocks", map_blocks),
-            ("blocks for gc_low", options.gc_low),
-            ("open block", 1),
-        ])?;
-        let victims = Victims::new(geometry, options.gc_policy, options.gc_d, options.gc_seed);
+        Self::check_with_map_blocks(space, options, map_blocks)?;
+        let (geometry, gc) = (&space.geometry, &options.gc);
+        let victims = Victims::new(geometry, gc.gc_policy, gc.gc_d, gc.gc_seed);
         Ok(Self {
             map: large_table(Ppn::NONE, geometry.logical_pages as usize),
             page_at: large_table(Lpn::NONE, geometry.pages() as usize),

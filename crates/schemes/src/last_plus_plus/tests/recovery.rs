@@ -60,7 +60,7 @@ impl Device {
     /// OOBs of the map areas, each block up to its first erased page.
     fn map_oobs(&self) -> u64 {
         let geometry = &self.space.geometry;
-        let (per_die, maps) = (geometry.blocks_per_die, self.options.map_blocks);
+        let (per_die, maps) = (geometry.blocks_per_die, self.options.map.map_blocks);
         let blocks = (0..geometry.blocks()).filter(|b| b % per_die >= per_die - maps);
         let oobs = blocks.map(|b| (self.flash.ledger().write_pointer(Pbn(b)) + 1).min(4));
         oobs.map(u64::from).sum()

@@ -1,7 +1,6 @@
 //! Checks of a hybrid's tables.
 
 use super::{Hybrid, Watch};
-use crate::parts::map_area::MapArea;
 use crate::parts::pool::Pool;
 use floatgate_core::address::{DieLpn, Pbn};
 use floatgate_core::flash::Flash;
@@ -11,11 +10,10 @@ impl<W: Watch> Hybrid<W> {
     ///
     /// # Errors
     /// What does not agree.
-    pub fn audit<F: Flash>(&self, flash: &F, log_budget: u32) -> Result<u64, String> {
+    pub fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
         let geometry = &self.space.geometry;
-        let pages = geometry.pages_per_block;
         let mut live = 0;
-        let mut valid = vec![0_u32; self.logs.len()];
+        let mut valid = vec![0_u32; self.logs.all().len()];
         for (i, &at) in self
             .newest
             .iter()
@@ -28,7 +26,7 @@ impl<W: Watch> Hybrid<W> {
             if !flash.ledger().is_programmed(at) {
                 return Err(format!("live page {i} lies at the erased page {}", at.0));
             }
-            match self.log_at(at).some() {
+            match self.log_at(at) {
                 Some(log) if self.log_page(log, position) == DieLpn(i as u32) => {
                     valid[log.index()] += 1
                 }
@@ -47,7 +45,7 @@ impl<W: Watch> Hybrid<W> {
                 }
             }
         }
-        for (i, log) in self.logs.iter().enumerate() {
+        for (i, log) in self.logs.all().iter().enumerate() {
             if log.pbn.is_some() && log.valid != valid[i] {
                 return Err(format!(
                     "log {i} counts {} valid pages of {}",
@@ -57,29 +55,21 @@ impl<W: Watch> Hybrid<W> {
         }
         let data = self.data.iter().filter(|b| b.is_some()).count() as u32;
         let free: u32 = self.pools.iter().map(Pool::len).sum();
-        let usable = self.pools.len() as u32 * geometry.blocks_per_die
-            - self.maps.len() as u32 * self.map_blocks_per_die();
-        if data + free + self.logs_in_use + self.lent != usable {
+        let usable = self.space.dies * self.plan.usable_blocks(geometry);
+        let (logs, budget) = (self.logs_in_use(), self.log_budget());
+        if data + free + logs + self.lent != usable {
             return Err(format!(
-                "{data} data + {} log + {free} free + {} lent blocks are not {usable}",
-                self.logs_in_use, self.lent
+                "{data} data + {logs} log + {free} free + {} lent blocks are not {usable}",
+                self.lent
             ));
         }
-        if self.logs_in_use > log_budget {
-            return Err(format!(
-                "{} log blocks, budget {log_budget}",
-                self.logs_in_use
-            ));
+        if logs > budget {
+            return Err(format!("{logs} log blocks, budget {budget}"));
         }
         let blank = |b: Pbn| flash.ledger().write_pointer(b) == 0;
         if !self.pools.iter().flat_map(Pool::iter).all(blank) {
             return Err("a block in the free list is not erased".into());
         }
-        debug_assert!(pages > 0);
         Ok(live)
-    }
-
-    fn map_blocks_per_die(&self) -> u32 {
-        self.maps.first().map_or(0, MapArea::blocks)
     }
 }

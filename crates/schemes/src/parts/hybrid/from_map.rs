@@ -14,7 +14,8 @@
 
 use std::collections::HashSet;
 
-use super::{Hybrid, HybridPlan, SEQUENTIAL_BIT, Shortcuts, Watch};
+use super::map_entries::SEQUENTIAL_BIT;
+use super::{Hybrid, Shortcuts, Watch};
 use crate::parts::map_area::FoundArea;
 use crate::parts::scan::{Depth, Newest, Rules, Scan};
 use floatgate_core::address::{DieLpn, Pbn, Ppn};
@@ -54,7 +55,6 @@ impl<W: Watch> Hybrid<W> {
     /// The block map of all dies, if all of them can be relied on.
     pub(super) fn read_block_map<F: Flash>(
         &self,
-        plan: &HybridPlan,
         areas: &[FoundArea],
         flash: &mut F,
     ) -> Result<Option<BlockMap>, F::Error> {
@@ -83,21 +83,20 @@ impl<W: Watch> Hybrid<W> {
             };
             logs.extend(entries.filter(|log| log.is_some()).map(named));
         }
-        Ok(self.checked(plan, data, logs, flash))
+        Ok(self.checked(data, logs, flash))
     }
 
     /// The map, if every block that is named is one that may be, and named once. A log block that has just become a
     /// data block may still be in its old entry.
     fn checked<F: Flash>(
         &self,
-        plan: &HybridPlan,
         data: Vec<Pbn>,
         mut logs: Vec<NamedLog>,
         flash: &F,
     ) -> Option<BlockMap> {
         let geometry = &self.space.geometry;
         let first = geometry.pbn(self.space.first_die, 0).0;
-        let usable = geometry.blocks_per_die - plan.map_blocks;
+        let usable = self.plan.usable_blocks(geometry);
         let mut is_named = vec![false; self.space.blocks() as usize];
         // Notes a block, and says whether it had been noted before; `None` if it may not be named at all.
         let mut name = |block: Pbn| {
@@ -132,12 +131,11 @@ impl<W: Watch> Hybrid<W> {
     /// not what the map says.
     pub(super) fn scan_by_map<F: Flash>(
         &mut self,
-        plan: &HybridPlan,
         map: &BlockMap,
         shortcuts: &mut impl Shortcuts<F>,
         flash: &mut F,
     ) -> Result<Option<(Scan, Newest)>, F::Error> {
-        let mut scan = Scan::unread(&self.space, plan.map_blocks, flash);
+        let mut scan = Scan::unread(&self.space, self.plan.map.map_blocks, flash);
         let mut is_in_log = vec![false; self.newest.len()];
         for &log in &map.logs {
             shortcuts.read_log(&mut scan, log, flash)?;

@@ -1,6 +1,6 @@
 //! A hybrid made from tables that were kept on flash (the snapshot of a clean shutdown) and are known to be true.
 
-use super::{FoundLog, Hybrid, HybridPlan, Watch};
+use super::{FoundLog, Hybrid, LogPage, Watch};
 use crate::parts::map_area::FoundArea;
 use crate::parts::pool::Pool;
 use floatgate_core::address::{DieLpn, Pbn, Ppn};
@@ -40,13 +40,12 @@ impl<W: Watch> Hybrid<W> {
     /// Those of the flash.
     pub(super) fn take_over<F: Flash>(
         &mut self,
-        plan: &HybridPlan,
         known: KnownBlocks,
         areas: &[FoundArea],
         flash: &mut F,
     ) -> Result<Vec<FoundLog>, F::Error> {
         let voids = self.make_maps_void(areas, &[], flash)?;
-        let mut is_taken = vec![false; self.log_of.len()];
+        let mut is_taken = vec![false; self.space.blocks() as usize];
         let data = known.data.iter().filter(|block| block.is_some());
         let logs = known.logs.iter().map(|log| &log.block);
         for &block in data.chain(logs).chain(&known.kept) {
@@ -59,7 +58,7 @@ impl<W: Watch> Hybrid<W> {
         self.take_data_pages(flash);
         for die in 0..self.space.dies {
             let geometry = &self.space.geometry;
-            let usable = geometry.blocks_per_die - plan.map_blocks;
+            let usable = self.plan.usable_blocks(geometry);
             let blocks = (0..usable).map(|i| geometry.pbn(self.space.first_die + die, i));
             let free: Vec<Pbn> = blocks
                 .filter(|&block| !is_taken[self.in_space(block)])
@@ -71,20 +70,21 @@ impl<W: Watch> Hybrid<W> {
             }
             self.pools.push(Pool::new(free.into_iter(), usable));
         }
-        self.restart_maps(plan, &voids, flash)?;
+        self.restart_maps(&voids, flash)?;
         Ok(found)
     }
 
     fn take_known(&mut self, known: &KnownLog) -> FoundLog {
-        let log = self.assign_slot(self.die_of_block(known.block), known.block);
-        self.logs[log.index()].sealed = self.pages_per_block();
-        self.logs[log.index()].host_pages = known.host_pages;
-        self.logs[log.index()].is_sequential = known.role == Role::LogSequential;
+        let log = self.logs.add(self.die_of_block(known.block), known.block);
+        self.logs[log].sealed = self.pages_per_block();
+        self.logs[log].host_pages = known.host_pages;
+        self.logs[log].is_sequential = known.role == Role::LogSequential;
         for &(position, lpn) in &known.pages {
-            self.note_log_page(log, position, lpn);
+            self.logs
+                .note_page(LogPage { log, position }, lpn, self.split(lpn));
             if self.newest[lpn.index()].is_none() {
                 self.newest[lpn.index()] = self.space.geometry.ppn(known.block, position);
-                self.logs[log.index()].valid += 1;
+                self.logs[log].valid += 1;
                 let (l, _) = self.split(lpn);
                 self.watch.gained(log, l);
             }

@@ -3,7 +3,8 @@
 
 use std::ops::Range;
 
-use super::{BLANK, Hybrid, Log, LogBlock, LogPage, Loss, Merged, NO_BLOCK, Watch, programmable};
+use super::log_table::LogBlock;
+use super::{Hybrid, Log, LogPage, Loss, Merged, Watch, programmable};
 use crate::parts::scan::move_tag;
 use floatgate_core::address::{DieLpn, Pbn, Ppn};
 use floatgate_core::flash::{Cause, Flash, Oob, Role};
@@ -30,7 +31,7 @@ impl<W: Watch> Hybrid<W> {
         // data block have a page that cannot be read.
         let LogBlock {
             sealed, host_pages, ..
-        } = self.logs[log.index()];
+        } = self.logs[log];
         let usable =
             sealed <= flash.ledger().programmed_pages(block).min(host_pages) || sealed == 0;
         let missing = usable.then(|| self.missing_pages(flash, block, l));
@@ -46,7 +47,8 @@ impl<W: Watch> Hybrid<W> {
                 let to = self.space.geometry.ppn(block, o);
                 if self.newest(lpn).is_some() && !flash.ledger().is_programmed(to) {
                     self.copy(flash, lpn, to, Role::Data, 0)?;
-                    self.note_log_page(log, o, lpn);
+                    self.logs
+                        .note_page(LogPage { log, position: o }, lpn, (l, o));
                     self.move_newest(lpn, to, Loss::Moved);
                 }
             }
@@ -247,18 +249,6 @@ impl<W: Watch> Hybrid<W> {
         Ok(done)
     }
 
-    /// The newest version of a page of logical block `l` has been copied to a block that is no log block.
-    #[inline(always)]
-    fn leave(&mut self, lpn: DieLpn, l: u32, to: Ppn) {
-        let from = std::mem::replace(&mut self.newest[lpn.index()], to);
-        let left = self.log_page_at(from);
-        if let Some(LogPage { log, .. }) = left {
-            self.logs[log.index()].valid -= 1;
-            self.watch.lost(log, l, Loss::Moved);
-        }
-        self.watch.moved(lpn, l, left, None);
-    }
-
     fn erase_data<F: Flash>(&mut self, flash: &mut F, block: Pbn) -> Result<(), F::Error> {
         self.merges.wasted_data_pages +=
             u64::from(self.pages_per_block() - flash.ledger().programmed_pages(block));
@@ -273,9 +263,9 @@ impl<W: Watch> Hybrid<W> {
         debug_assert_eq!(self.valid(log), 0, "erase of a log block with valid pages");
         let block = self.log_block(log);
         // The slot's entry is empty from now on: the map page says so before the erase does.
-        self.logs[log.index()].pbn = Pbn::NONE;
+        self.logs[log].pbn = Pbn::NONE;
         self.map_event(flash, self.die_of_block(block), None, Some(log))?;
-        self.logs[log.index()].pbn = block;
+        self.logs[log].pbn = block;
         self.merges.wasted_log_pages +=
             u64::from(self.pages_per_block() - flash.ledger().programmed_pages(block));
         self.release(log);
@@ -291,25 +281,10 @@ impl<W: Watch> Hybrid<W> {
 
     /// `log` stops being a log block.
     fn release(&mut self, log: Log) {
-        let LogBlock {
-            pbn,
-            host_pages,
-            owner,
-            ..
-        } = self.logs[log.index()];
+        let released = self.logs.remove(log);
         self.merges.log_reclaimed += 1;
-        self.merges.log_pages_used += u64::from(host_pages);
-        if owner != NO_BLOCK {
-            self.owned[owner as usize] = Log::NONE;
-        }
-        let at = self.in_space(pbn);
-        self.log_of[at] = Log::NONE;
-        self.logs[log.index()] = BLANK;
-        let pages = self.pages_per_block() as usize;
-        self.log_pages[log.index() * pages..(log.index() + 1) * pages].fill(DieLpn::NONE);
-        self.free_slots[(log.0 / 64) as usize] |= 1 << (log.0 % 64);
+        self.merges.log_pages_used += u64::from(released.host_pages);
         self.lists.remove(log.0);
-        self.logs_in_use -= 1;
         self.watch.released(log);
     }
 }

@@ -16,7 +16,9 @@
 //! page and no other block in use is aligned to the logical block; otherwise, if it has room at all, the
 //! logical block is rebuilt before the first write of the host.
 
-use super::{BlockMap, Hybrid, HybridPlan, KnownBlocks, Log, NamedLog, Watch, programmable};
+use super::{
+    BlockMap, Hybrid, HybridPlan, KnownBlocks, Log, LogPage, NamedLog, Watch, programmable,
+};
 use crate::parts::map_area::{FoundArea, MapArea};
 use crate::parts::pool::Pool;
 use crate::parts::scan::{Depth, Newest, Rules, Scan};
@@ -45,10 +47,13 @@ pub struct FoundLog {
 /// it for the whole device; where it refuses, there is only the scan to tell of.
 pub fn recovery_costs(geometry: &Geometry, plan: Result<HybridPlan, Refusal>) -> Vec<RecoveryCost> {
     let scan = RecoveryCost::scan("full scan", geometry.pages().into());
-    let Some(plan) = plan.ok().filter(|plan| plan.map_blocks > 0) else {
+    let Some(plan) = plan.ok().filter(HybridPlan::has_map) else {
         return vec![scan];
     };
-    let shape = plan.map_shape(&Space::whole(geometry));
+    let shape = plan.map_shape(geometry);
+    if shape.check(geometry.pages_per_block).is_err() {
+        return vec![scan];
+    }
     let on_all_dies = |n: u32| u64::from(geometry.dies) * u64::from(n);
     let pages = u64::from(geometry.pages_per_block);
     let scan = RecoveryCost {
@@ -126,42 +131,37 @@ impl<W: Watch> Hybrid<W> {
         flash: &mut F,
     ) -> Result<(Self, Vec<FoundLog>), MountError<F::Error>> {
         let mut hybrid = Self::blank(space, plan, watch)?;
-        if plan.map_blocks > 0 {
-            plan.map_shape(space)
-                .check(space.geometry.pages_per_block)?;
-        }
-        let found = hybrid.bring_back(plan, means, shortcuts, flash)?;
+        let found = hybrid.bring_back(means, shortcuts, flash)?;
         hybrid.merges = Merges::default();
         Ok((hybrid, found))
     }
 
     fn bring_back<F: Flash>(
         &mut self,
-        plan: &HybridPlan,
         means: RecoveryMode,
         shortcuts: &mut impl Shortcuts<F>,
         flash: &mut F,
     ) -> Result<Vec<FoundLog>, MountError<F::Error>> {
         let failed = MountError::Flash;
-        let areas = self.find_maps(plan, flash).map_err(failed)?;
+        let areas = self.find_maps(flash).map_err(failed)?;
         let map = match means {
-            RecoveryMode::Fastest if plan.map_blocks > 0 => {
-                self.read_block_map(plan, &areas, flash).map_err(failed)?
+            RecoveryMode::Fastest if self.plan.has_map() => {
+                self.read_block_map(&areas, flash).map_err(failed)?
             }
             RecoveryMode::Fastest | RecoveryMode::FullScan => None,
         };
-        let mut scan = Scan::unread(&self.space, plan.map_blocks, flash);
+        let mut scan = Scan::unread(&self.space, self.plan.map.map_blocks, flash);
         if means == RecoveryMode::Fastest {
             let known = shortcuts.tables(map.as_ref(), &mut scan, flash);
             let known = known.map_err(failed)?;
             if let Some(known) = known.filter(|known| self.has_slots_for(known)) {
-                let taken = self.take_over(plan, known, &areas, flash);
+                let taken = self.take_over(known, &areas, flash);
                 return taken.map_err(failed);
             }
         }
         let by_map = match map {
             Some(map) => {
-                let found = self.scan_by_map(plan, &map, shortcuts, flash);
+                let found = self.scan_by_map(&map, shortcuts, flash);
                 found.map_err(failed)?.map(|found| (map, found))
             }
             None => None,
@@ -179,15 +179,14 @@ impl<W: Watch> Hybrid<W> {
                 (found, doubtful)
             }
         };
-        self.check_room_for(&found.0, plan, &doubtful)?;
-        let taken = self.take_scanned(plan, found, &doubtful, &areas, flash);
+        self.check_room_for(&found.0, &doubtful)?;
+        let taken = self.take_scanned(found, &doubtful, &areas, flash);
         taken.map_err(failed)
     }
 
     /// The tables from a scan: of the blocks in use those that are not data blocks are log blocks, all others are erased.
     fn take_scanned<F: Flash>(
         &mut self,
-        plan: &HybridPlan,
         (mut scan, newest, doomed): (Scan, Newest, Vec<Pbn>),
         doubtful: &[u32],
         areas: &[FoundArea],
@@ -199,7 +198,7 @@ impl<W: Watch> Hybrid<W> {
             let on_die = blank
                 .iter()
                 .filter(|&&block| self.die_of_block(block) == die);
-            let usable = self.space.geometry.blocks_per_die - plan.map_blocks;
+            let usable = self.plan.usable_blocks(&self.space.geometry);
             self.pools.push(Pool::new(on_die.copied(), usable));
         }
         let mut found = self.take_log_blocks(&scan);
@@ -212,7 +211,7 @@ impl<W: Watch> Hybrid<W> {
                 self.erase_log(flash, found.log)?;
             }
         }
-        self.restart_maps(plan, &voids, flash)?;
+        self.restart_maps(&voids, flash)?;
         found.retain(|found| self.exists(found.log));
         Ok(found)
     }
@@ -277,7 +276,7 @@ impl<W: Watch> Hybrid<W> {
     }
 
     fn take_log_blocks(&mut self, scan: &Scan) -> Vec<FoundLog> {
-        let mut is_data = vec![false; self.log_of.len()];
+        let mut is_data = vec![false; self.space.blocks() as usize];
         for &block in self.data.iter().filter(|block| block.is_some()) {
             is_data[self.in_space(block)] = true;
         }
@@ -288,12 +287,13 @@ impl<W: Watch> Hybrid<W> {
         logs.sort_unstable_by_key(|(_, found)| found.first);
         let mut taken = Vec::with_capacity(logs.len());
         for (block, found) in logs {
-            let log = self.assign_slot(self.die_of_block(block), block);
-            self.logs[log.index()].sealed = self.pages_per_block();
-            self.logs[log.index()].host_pages = found.readable;
-            self.logs[log.index()].is_sequential = found.role == Role::LogSequential;
+            let log = self.logs.add(self.die_of_block(block), block);
+            self.logs[log].sealed = self.pages_per_block();
+            self.logs[log].host_pages = found.readable;
+            self.logs[log].is_sequential = found.role == Role::LogSequential;
             for (position, lpn, read) in scan.pages_of(block) {
-                self.note_log_page(log, position, lpn);
+                self.logs
+                    .note_page(LogPage { log, position }, lpn, self.split(lpn));
                 self.watch.found_page(log, position, read.sequence);
             }
             taken.push(FoundLog {
@@ -314,14 +314,14 @@ impl<W: Watch> Hybrid<W> {
             .filter(|(_, at)| at.is_some())
         {
             self.newest[i] = at;
-            if let Some(log) = self.log_at(at).some() {
+            if let Some(log) = self.log_at(at) {
                 let (l, _) = self.split(DieLpn(i as u32));
-                self.logs[log.index()].valid += 1;
+                self.logs[log].valid += 1;
                 self.watch.gained(log, l);
             }
         }
         for (block, found) in scan.blocks().filter(|(_, found)| found.valid > 0) {
-            if let Some(log) = self.log_of[self.in_space(block)].some() {
+            if let Some(log) = self.logs.at(block) {
                 let others = self.pages_per_block() - found.valid;
                 self.watch.recovered(log, others);
             }
@@ -329,13 +329,9 @@ impl<W: Watch> Hybrid<W> {
     }
 
     /// The map areas as the flash holds them, by die.
-    fn find_maps<F: Flash>(
-        &self,
-        plan: &HybridPlan,
-        flash: &mut F,
-    ) -> Result<Vec<FoundArea>, F::Error> {
-        let shape = plan.map_shape(&self.space);
-        let dies = if plan.map_blocks > 0 {
+    fn find_maps<F: Flash>(&self, flash: &mut F) -> Result<Vec<FoundArea>, F::Error> {
+        let shape = self.plan.map_shape(&self.space.geometry);
+        let dies = if self.plan.has_map() {
             self.space.dies
         } else {
             0
@@ -366,11 +362,10 @@ impl<W: Watch> Hybrid<W> {
     /// Writes the maps anew.
     pub(super) fn restart_maps<F: Flash>(
         &mut self,
-        plan: &HybridPlan,
         voids: &[Pbn],
         flash: &mut F,
     ) -> Result<(), F::Error> {
-        let shape = plan.map_shape(&self.space);
+        let shape = self.plan.map_shape(&self.space.geometry);
         for (die, &void) in (0..).zip(voids) {
             let value = |entry| self.map_entry(die, entry, None);
             let first_die = self.space.first_die;
@@ -382,7 +377,7 @@ impl<W: Watch> Hybrid<W> {
 
     /// The logical block to which a log block with pages is aligned.
     pub fn aligned_to(&self, log: Log) -> Option<u32> {
-        let l = self.logs[log.index()].aligned_to;
+        let l = self.logs[log].aligned_to;
         ((l as usize) < self.data.len()).then_some(l)
     }
 
@@ -410,7 +405,7 @@ impl<W: Watch> Hybrid<W> {
             .map(|lpn| self.split(lpn).0);
         let l = blocks.next()?;
         let is_alone = blocks.all(|other| other == l) && self.owned(l).is_none();
-        is_alone.then(|| self.own(log, l))?;
+        is_alone.then(|| self.logs.own(log, l))?;
         Some(l)
     }
 }

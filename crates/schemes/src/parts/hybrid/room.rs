@@ -1,7 +1,7 @@
 //! Whether what a recovery has found fits the blocks of a hybrid. After a power cut it does, by counting (see
 //! [`recovery`](super::recovery)); rot and forged pages can bring back more than there were.
 
-use super::{Hybrid, HybridPlan, KnownBlocks, Log, Watch};
+use super::{Hybrid, KnownBlocks, Log, Watch};
 use crate::parts::scan::Scan;
 use floatgate_core::Refusal;
 use floatgate_core::address::Pbn;
@@ -10,7 +10,7 @@ impl<W: Watch> Hybrid<W> {
     /// Whether the log table has places for all log blocks of such tables.
     pub(super) fn has_slots_for(&self, known: &KnownBlocks) -> bool {
         let logs = self.count_by_die(known.logs.iter().map(|log| log.block));
-        logs.into_iter().all(|logs| logs <= self.slots_per_die)
+        logs.into_iter().all(|logs| logs <= self.plan.log_slots)
     }
 
     /// Checks that the log table has places for the blocks in use that are not data blocks, and that there are erased
@@ -18,19 +18,14 @@ impl<W: Watch> Hybrid<W> {
     ///
     /// # Errors
     /// A refusal with the numbers.
-    pub(super) fn check_room_for(
-        &self,
-        scan: &Scan,
-        plan: &HybridPlan,
-        doubtful: &[u32],
-    ) -> Result<(), Refusal> {
+    pub(super) fn check_room_for(&self, scan: &Scan, doubtful: &[u32]) -> Result<(), Refusal> {
         let in_use = scan.blocks().filter(|(_, found)| found.valid > 0);
         let in_use = self.count_by_die(in_use.map(|(block, _)| block));
         let data = self.data.iter().copied().filter(|block| block.is_some());
         let data = self.count_by_die(data);
-        let usable = self.space.geometry.blocks_per_die - plan.map_blocks;
+        let usable = self.plan.usable_blocks(&self.space.geometry);
         for (die, (&in_use, &data)) in (0..).zip(in_use.iter().zip(&data)) {
-            let (logs, slots) = (in_use - data, self.slots_per_die);
+            let (logs, slots) = (in_use - data, self.plan.log_slots);
             if logs > slots {
                 let text = format!("die {die} has {logs} log blocks in use, the scheme {slots}");
                 return Err(Refusal::damaged(text));

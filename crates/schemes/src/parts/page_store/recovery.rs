@@ -19,7 +19,7 @@ impl PageStore {
         options: &PageOptions,
         flash: &mut F,
     ) -> Result<Self, MountError<F::Error>> {
-        Self::check(options)?;
+        Self::check(space, options)?;
         let mut store = Self::blank(space, options, 0)?;
         store.scan(space, flash)?;
         Ok(store)
