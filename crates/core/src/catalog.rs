@@ -6,12 +6,15 @@
 //! `floatgate_schemes::catalog()`; a scheme of one's own joins it by [`Catalog::with`] and is from then on one of them.
 
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::address::Lpn;
 use crate::ftl::Ftl;
-use crate::options::{OptionInfo, Options, Setting};
+use crate::geometry::Geometry;
+use crate::options::{OptionInfo, Options, Setting, Value};
 use crate::refusal::Refusal;
+use crate::report::Table;
 
 /// What can be done with a scheme whose type is no longer known: function pointers, made for each type.
 pub trait Life: Sized {
@@ -48,9 +51,23 @@ pub struct SchemeInfo {
     pub source: &'static str,
     /// Its option table.
     pub options: Vec<OptionInfo>,
+    /// [`Described::TEXT`](crate::described::Described::TEXT).
+    pub text: &'static str,
+    /// The tables of a device of that shape with those options, as the papers count them; a refusal if an option does
+    /// not fit.
+    pub tables: fn(&Geometry, &[(&str, Value)]) -> Result<Vec<Table>, Refusal>,
 }
 
 impl SchemeInfo {
+    /// The head of the scheme's file, `//!` taken off: paper, state, rules, recovery, deviations.
+    pub fn story(&self) -> String {
+        let lines = self.text.lines().map_while(|line| line.strip_prefix("//!"));
+        let lines: Vec<&str> = lines
+            .map(|line| line.strip_prefix(' ').unwrap_or(line))
+            .collect();
+        lines.join("\n")
+    }
+
     /// The option that a setting of the device fills, if the scheme has one.
     pub fn filled_from(&self, setting: Setting) -> Option<&OptionInfo> {
         let mut options = self.options.iter();
@@ -65,6 +82,14 @@ impl SchemeInfo {
             summary: S::SUMMARY,
             source: S::SOURCE,
             options: S::Options::schema(),
+            text: S::TEXT,
+            tables: |geometry, given| {
+                let mut options = S::Options::default();
+                for (key, value) in given {
+                    options.set(key, value)?;
+                }
+                Ok(S::tables(geometry, &options))
+            },
         }
     }
 }
