@@ -176,8 +176,8 @@ impl Ftl for Ring {
             let blocks = (end..)
                 .step_by(pages)
                 .map(|i| space.geometry.block_of(ring.ppn(i)));
-            ring.next = end - left;
-            ring.erased = left + pages * blocks.take_while(|b| blank.contains(b)).count();
+            let ahead = blocks.take_while(|block| blank.contains(block)).count();
+            (ring.next, ring.erased) = (end - left, left + pages * ahead);
             if ring.erased < pages {
                 return Err(Refusal::no_room("no erased block for a collection".into()).into());
             }
@@ -212,7 +212,8 @@ impl Ftl for Ring {
             flash.absent(slot, F::Token::default());
             return Ok(());
         }
-        flash.read_host(slot, at, F::Token::default())
+        flash.read_host(slot, at, F::Token::default())?;
+        Ok(())
     }
 
     fn trim_page<F: Flash>(&mut self, _: &mut F, page: DieLpn, _: Slot) -> Result<(), F::Error> {
