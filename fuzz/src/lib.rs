@@ -8,16 +8,20 @@
 //! | `cuts` | a scheme, a small device, requests with power cuts in them and in the recoveries |
 //! | `rot` | a scheme, a device in an image, and pages of it that say anything: opened and used |
 //!
+//! A crate with a scheme of its own calls the same functions with [`Schemes::with`].
+//!
 //! `cargo xtask fuzz` runs them under libFuzzer; the tests of this crate play the corpus, and damaged copies of it.
 
 mod rot;
+
+pub use rot::{Imaged, rot};
 
 use std::io::Cursor;
 use std::sync::OnceLock;
 
 use floatgate::config::{Settings, resolve::Plan, sizing::try_out};
 use floatgate_catalog::{Catalog, catalog};
-use floatgate_core::ProgramOrder;
+use floatgate_core::{Ftl, Lpn, ProgramOrder};
 use floatgate_device::SparesOptions;
 use floatgate_device::image::{DumpSelection, ImageSpec, dump, info};
 use floatgate_device::stored::{check_image, create_image};
@@ -28,38 +32,62 @@ use floatgate_trace::{Format, OpenOptions, open_reader};
 pub struct Target {
     /// Name on the command line and of its folder in the corpus.
     pub name: &'static str,
-    /// Takes an input; panics if it finds a bug.
-    pub run: fn(&[u8]),
+    /// Takes an input and the schemes that it may choose; panics if it finds a bug.
+    pub run: fn(&[u8], &Schemes),
 }
 
 /// All targets.
 pub const TARGETS: [Target; 5] = [
     Target {
         name: "trace",
-        run: trace,
+        run: |input, _| trace(input),
     },
     Target {
         name: "configuration",
-        run: configuration,
+        run: |input, schemes| configuration(input, &schemes.all),
     },
     Target {
         name: "image",
-        run: image,
+        run: |input, schemes| image(input, &schemes.all),
     },
     Target {
         name: "cuts",
-        run: cuts,
+        run: |input, schemes| cuts(input, &schemes.all),
     },
     Target {
         name: "rot",
-        run: rot::rot,
+        run: |input, schemes| rot(input, &schemes.imaged),
     },
 ];
 
-/// The schemes that inputs choose from.
-fn schemes() -> &'static Catalog {
-    static SCHEMES: OnceLock<Catalog> = OnceLock::new();
-    SCHEMES.get_or_init(catalog)
+/// The schemes that inputs choose from: Floatgate's, and those of a crate that brings its own.
+#[derive(Debug)]
+pub struct Schemes {
+    /// For every target but `rot`.
+    pub all: Catalog,
+    /// For the target `rot`.
+    pub imaged: floatgate_core::Catalog<Imaged>,
+}
+
+impl Default for Schemes {
+    /// Floatgate's.
+    fn default() -> Self {
+        Self {
+            all: catalog(),
+            imaged: floatgate_schemes::catalog(),
+        }
+    }
+}
+
+impl Schemes {
+    /// Adds a scheme.
+    #[must_use]
+    pub fn with<S: Ftl<Page = Lpn>>(self) -> Self {
+        Self {
+            all: self.all.with::<S>(),
+            imaged: self.imaged.with::<S>(),
+        }
+    }
 }
 
 /// Reads the bytes after the first as a trace to its end. However few bytes they are, the reader must come to
@@ -88,9 +116,8 @@ pub fn trace(input: &[u8]) {
 const TRY_OUT_MAX: u64 = 1 << 16;
 
 /// Reads the bytes as a configuration, sizes the device, and makes it for every scheme if it is small.
-pub fn configuration(input: &[u8]) {
+pub fn configuration(input: &[u8], schemes: &Catalog) {
     let text = String::from_utf8_lossy(input).into_owned();
-    let schemes = schemes();
     let mut settings = Settings::default();
     if settings.add_text("input.toml", text, schemes).is_err() {
         return;
@@ -127,14 +154,14 @@ pub fn configuration(input: &[u8]) {
 }
 
 /// Plays requests with power cuts.
-pub fn cuts(input: &[u8]) {
-    if let Err(lost) = torture::play(input, schemes()) {
+pub fn cuts(input: &[u8], schemes: &Catalog) {
+    if let Err(lost) = torture::play(input, schemes) {
         panic!("{lost}");
     }
 }
 
 /// A sound image of a small device.
-fn sound_image(scheme: &str, options: &str) -> Vec<u8> {
+fn sound_image(scheme: &str, options: &str, schemes: &Catalog) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("flash.img");
     let spec = ImageSpec {
@@ -150,7 +177,7 @@ fn sound_image(scheme: &str, options: &str) -> Vec<u8> {
         part: String::new(),
         erase_limit: 0,
     };
-    create_image(&path, &spec, schemes()).unwrap_or_else(|error| panic!("{scheme}: {error}"));
+    create_image(&path, &spec, schemes).unwrap_or_else(|error| panic!("{scheme}: {error}"));
     std::fs::read(&path).expect("the image was made")
 }
 
@@ -159,7 +186,7 @@ const CHANGE_BYTES: usize = 5;
 
 /// Looks at an image. First byte: below 64 the others are the file; else they are changes to a sound image, which is
 /// also cut short if it is odd.
-pub fn image(input: &[u8]) {
+pub fn image(input: &[u8], schemes: &Catalog) {
     static SOUND: OnceLock<[Vec<u8>; 2]> = OnceLock::new();
     let Some((&choice, bytes)) = input.split_first() else {
         return;
@@ -169,8 +196,8 @@ pub fn image(input: &[u8]) {
     } else {
         let sound = SOUND.get_or_init(|| {
             [
-                sound_image("page", ""),
-                sound_image("fast", "log_blocks=8\nmap_blocks=2"),
+                sound_image("page", "", schemes),
+                sound_image("fast", "log_blocks=8\nmap_blocks=2", schemes),
             ]
         });
         let mut file = sound[usize::from(choice >= 160)].clone();
@@ -190,7 +217,7 @@ pub fn image(input: &[u8]) {
     if let Ok(info) = info(&path) {
         assert!(!info.to_string().is_empty());
     }
-    if let Ok(report) = check_image(&path, schemes()) {
+    if let Ok(report) = check_image(&path, schemes) {
         assert!(!report.to_string().is_empty());
     }
     let _ = dump(&path, &DumpSelection::default());

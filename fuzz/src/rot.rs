@@ -15,7 +15,7 @@ use floatgate_core::flash::Role;
 use floatgate_core::options::Value;
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::wear::WearLeveling;
-use floatgate_core::{Ftl, Lpn, ProgramOrder};
+use floatgate_core::{Catalog, Ftl, Lpn, ProgramOrder};
 use floatgate_device::image::format::{
     BlockRecord, Header, Layout, PAGE_HEADER_BYTES, PageHeader, record_at,
 };
@@ -38,18 +38,18 @@ const CHANGES_MAX: usize = 60;
 type Device<S> = BlockDevice<S, Spares<ImageNand>>;
 
 /// Makes the image of a device, damages it, opens it and uses it a little.
-pub fn rot(input: &[u8]) {
+pub fn rot(input: &[u8], schemes: &Catalog<Imaged>) {
     let Some((head, changes)) = input.split_at_checked(HEAD_BYTES) else {
         return;
     };
-    let schemes = floatgate_schemes::catalog::<Plays>();
     let scheme = &schemes[usize::from(head[0]) % schemes.len()];
     scheme.life.0(head, changes);
 }
 
 floatgate_core::life! {
-    /// The target, for every scheme.
-    struct Plays = fn play_on(&[u8], &[u8]);
+    /// A scheme on a device in an image.
+    #[derive(Debug)]
+    pub struct Imaged = fn play_on(&[u8], &[u8]);
 }
 
 fn play_on<S: Ftl<Page = Lpn>>(head: &[u8], changes: &[u8]) {
@@ -65,7 +65,7 @@ fn play_on<S: Ftl<Page = Lpn>>(head: &[u8], changes: &[u8]) {
     close(device, head[5] & 1 == 0);
     damage(&path, &spec, changes);
     assert!(
-        !check_image(&path, &floatgate_schemes::catalog::<Stored>())
+        !check_image(&path, &Catalog::<Stored>::new().with::<S>())
             .expect("an image")
             .to_string()
             .is_empty()

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use floatgate_core::rng::SplitMix64;
-use floatgate_fuzz::{TARGETS, Target};
+use floatgate_fuzz::{Schemes, TARGETS, Target};
 
 /// Damaged copies of each seed.
 const COPIES: u64 = 40;
@@ -46,6 +46,7 @@ fn damage(rng: &mut SplitMix64, bytes: &mut Vec<u8>) {
 
 #[test]
 fn every_seed_and_damaged_copies_of_it() {
+    let schemes = Schemes::default();
     for target in &TARGETS {
         let seeds = seeds(target);
         assert!(!seeds.is_empty(), "no seeds for {}", target.name);
@@ -56,7 +57,7 @@ fn every_seed_and_damaged_copies_of_it() {
                 if copy > 0 {
                     damage(&mut rng, &mut input);
                 }
-                let played = std::panic::catch_unwind(|| (target.run)(&input));
+                let played = std::panic::catch_unwind(|| (target.run)(&input, &schemes));
                 assert!(
                     played.is_ok(),
                     "{}: copy {copy} of {} is a finding",

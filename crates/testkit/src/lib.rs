@@ -19,6 +19,7 @@ pub mod cut;
 pub mod ram;
 pub mod recorder;
 pub mod suite;
+mod test_scheme;
 pub mod tested;
 pub mod torture;
 

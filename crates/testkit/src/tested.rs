@@ -8,6 +8,9 @@ use crate::suite::{self, Case};
 use crate::torture::rot::{self, Kind, Rot};
 use crate::torture::{self, Cuts, Effort, Finding, Script, Tally};
 
+/// [`torture::random_cuts`] of one scheme.
+type RandomCuts = fn(u64, u64, &Effort, &mut dyn FnMut() -> bool) -> Result<Tally, Finding>;
+
 /// A scheme under test: the life of a scheme in which everything goes wrong.
 #[derive(Clone, Copy, Debug)]
 pub struct Tested {
@@ -16,7 +19,7 @@ pub struct Tested {
     settle: fn(&Case) -> Result<Case, Refusal>,
     random_case: fn(&mut SplitMix64, u32) -> Case,
     cut: fn(&Case, &Effort, Option<&Cuts>) -> Result<Tally, Finding>,
-    random_cuts: fn(u64, u64, &Effort, &mut dyn FnMut() -> bool) -> Result<Tally, Finding>,
+    random_cuts: RandomCuts,
     rot: fn(&Case, Rot) -> Result<Tally, Finding>,
     random_rot: fn(u64, Kind, u64) -> Result<Tally, Finding>,
     play: fn(&Script) -> Result<Tally, Finding>,

@@ -6,30 +6,30 @@
 //!
 //! **Flash state.** Blocks filled in order, one after the other, round the die. OOB: LPN, role data.
 //!
-//! **How it writes, reads, reclaims.** A page goes to the head of the ring. When fewer than two blocks (and
-//! `extra_erased_blocks` more) are erased, the block at the tail is collected: its valid pages move to the head, whatever
-//! their number. Written for one die; `Striped` runs one instance a die.
+//! **How it writes, reads, reclaims.** A page goes to the head of the ring. When no more than two blocks (and
+//! `extra_erased_blocks`) are erased ahead of it, the block at the tail is collected: its valid pages move to the head,
+//! whatever their number. Written for one die; `Striped` runs one instance a die.
 //!
-//! **Recovery.** By a scan of all OOBs: the newest copy of a page wins, and the block with the youngest page is the head.
-//! A block of nothing but copies of an unfinished collection is given up, since all their sources stand: so there is always
-//! an erased block after the head, and the collection begins again.
+//! **Recovery.** By a scan of all OOBs: the newest copy of a page wins, and the ring goes on behind the youngest page. A
+//! block of nothing but copies of an unfinished collection is given up, since all their sources stand.
 //!
 //! **Deviations and why.** No hot and cold data: every page is carried round. Improving on that is left to the reader.
 
 use floatgate_core::flash::{Cause, Flash, Oob, Preload, Role, Slot};
 use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Start, audited};
 use floatgate_core::report::{Table, bits_for};
-use floatgate_core::{Described, DieLpn, Geometry, Pbn, Ppn, Refusal, Space, options};
+use floatgate_core::{Described, DieLpn, Geometry, Ppn, Refusal, Space, options};
 use floatgate_schemes::parts::scan::{Depth, Rules, Scan, move_tag};
 use floatgate_schemes::parts::start;
 
-/// Erased blocks that a collection can need: it fills the head and goes on in the next block before it erases one.
+/// Blocks beyond those that the logical pages fill: two erased ones, one to win space. Copies of one collection fill no
+/// more than one block; the other is for pages that are lost to power cuts.
 const ERASED_MIN: u32 = 2;
 
 options! {
     /// Options of the ring.
     pub struct RingOptions {
-        /// Blocks that are kept erased ahead of the head, beyond the two that a collection needs.
+        /// Blocks that are kept erased ahead of the head, beyond two.
         extra_erased_blocks: u32 ["blocks a die"] = 0, samples [0, 1, 3];
     }
 }
@@ -42,94 +42,83 @@ pub struct Ring {
     map: Vec<Ppn>,
     /// By physical page of the die: the logical page whose newest copy is there.
     page_at: Vec<DieLpn>,
-    /// Block in which the next page goes, by its index on the die.
-    head: u32,
-    /// Erased blocks after it, and how many there must be for a write.
-    erased: u32,
-    erased_min: u32,
+    /// The head: index of the physical page that is written next.
+    next: usize,
+    /// Erased pages from there on, and as many as a write must leave.
+    erased: usize,
+    erased_min: usize,
 }
 
 impl Ring {
     /// A ring of erased blocks.
     fn empty(space: &Space, options: &RingOptions) -> Result<Self, Refusal> {
-        let (data, erased) = (
-            space.logical_blocks(),
-            ERASED_MIN + options.extra_erased_blocks,
-        );
-        space.need_blocks(&[
-            ("data blocks", data),
-            ("erased blocks", erased),
-            ("head", 1),
-        ])?;
-        let pages = space.blocks() * space.geometry.pages_per_block;
+        let (data, erased) = (space.logical_blocks(), options.extra_erased_blocks);
+        let erased = erased.saturating_add(ERASED_MIN);
+        space.need_blocks(&[("data", data), ("erased", erased), ("collection", 1)])?;
+        let pages = space.geometry.pages_per_block;
+        let physical = (space.blocks() * pages) as usize;
         Ok(Self {
             space: space.clone(),
             map: vec![Ppn::NONE; space.logical_pages() as usize],
-            page_at: vec![DieLpn::NONE; pages as usize],
-            head: 0,
-            erased: space.blocks() - 1,
-            erased_min: erased,
+            page_at: vec![DieLpn::NONE; physical],
+            next: 0,
+            erased: physical,
+            erased_min: (erased * pages) as usize,
         })
     }
 
-    fn block(&self, index: u32) -> Pbn {
-        let first_die = self.space.first_die;
-        self.space
-            .geometry
-            .pbn(first_die, index % self.space.blocks())
+    /// The physical page of that index, counted round the ring.
+    fn ppn(&self, index: usize) -> Ppn {
+        Ppn(self.first().0 + (index % self.page_at.len()) as u32)
     }
 
-    /// Index of a physical page in this die's tables.
-    fn local(&self, at: Ppn) -> usize {
-        at.index() - self.space.geometry.first_page(self.block(0)).index()
+    /// The first physical page of the die.
+    fn first(&self) -> Ppn {
+        let geometry = &self.space.geometry;
+        geometry.first_page(geometry.pbn(self.space.first_die, 0))
     }
 
     /// Notes where the newest copy of a page is; `NONE` if it has none any more.
     fn set_place(&mut self, page: DieLpn, place: Ppn) {
+        let first = self.first().index();
         let old = std::mem::replace(&mut self.map[page.index()], place);
         for (at, page) in [(old, DieLpn::NONE), (place, page)] {
             if at.is_some() {
-                let local = self.local(at);
-                self.page_at[local] = page;
+                self.page_at[at.index() - first] = page;
             }
         }
     }
 
     fn set_places(&mut self, places: &[Ppn]) {
-        let pages = (0..).map(DieLpn);
-        pages
-            .zip(places)
-            .for_each(|(page, &at)| self.set_place(page, at));
+        for (page, &at) in (0..).map(DieLpn).zip(places) {
+            self.set_place(page, at);
+        }
     }
 
-    /// The next page of the ring.
-    fn next<F: Flash>(&mut self, flash: &F) -> Ppn {
-        let written = |block| flash.ledger().write_pointer(block);
-        if written(self.block(self.head)) == self.space.geometry.pages_per_block {
-            self.head = (self.head + 1) % self.space.blocks();
-            self.erased -= 1;
-        }
-        let head = self.block(self.head);
-        self.space.geometry.ppn(head, written(head))
+    /// Where the next page goes.
+    fn take_next(&mut self) -> Ppn {
+        let at = self.ppn(self.next);
+        self.next = (self.next + 1) % self.page_at.len();
+        self.erased -= 1;
+        at
     }
 
     fn collect_tail<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
-        let tail = self.block(self.head + self.erased + 1);
-        let pages =
-            (0..self.space.geometry.pages_per_block).map(|i| self.space.geometry.ppn(tail, i));
-        let valid: Vec<Ppn> = pages
-            .filter(|&at| self.page_at[self.local(at)].is_some())
-            .collect();
-        for (i, &from) in valid.iter().enumerate() {
-            let (page, to) = (self.page_at[self.local(from)], self.next(flash));
+        let pages = self.space.geometry.pages_per_block as usize;
+        let tail = (self.next + self.erased) % self.page_at.len();
+        let block = self.space.geometry.block_of(self.ppn(tail));
+        let is_valid = |&index: &usize| self.page_at[index].is_some();
+        let valid: Vec<usize> = (tail..tail + pages).filter(is_valid).collect();
+        for &index in &valid {
+            let (page, from, to) = (self.page_at[index], self.ppn(index), self.take_next());
             // After a power cut the tag tells whether the collection was finished.
-            let tag = move_tag(i + 1 == valid.len(), tail);
+            let tag = move_tag(valid.last() == Some(&index), block);
             let oob = Oob::new(self.space.device_lpn(page), Role::Data).tagged(tag);
             flash.copy(from, to, oob, Cause::Gc, F::Token::default())?;
             self.set_place(page, to);
         }
-        flash.erase(tail, Cause::Gc, F::Token::default())?;
-        self.erased += 1;
+        flash.erase(block, Cause::Gc, F::Token::default())?;
+        self.erased += pages;
         Ok(())
     }
 }
@@ -162,8 +151,8 @@ impl Ftl for Ring {
             let mut map = ring.map.clone();
             start::fill(space, flash, &mut map, |_, _| ()).map_err(MountError::Flash)?;
             ring.set_places(&map);
-            ring.head = space.logical_blocks() - 1;
-            ring.erased = space.blocks() - space.logical_blocks();
+            ring.next = map.len();
+            ring.erased -= map.len();
         }
         Ok(ring)
     }
@@ -181,9 +170,17 @@ impl Ftl for Ring {
         let blank = scan.erase_useless(flash).map_err(MountError::Flash)?;
         let in_use = scan.blocks().filter(|(_, found)| found.valid > 0);
         if let Some((head, _)) = in_use.max_by_key(|(_, found)| found.last) {
-            ring.head = head.0 - ring.block(0).0;
-            let after = (1..space.blocks()).map(|i| ring.block(ring.head + i));
-            ring.erased = after.take_while(|block| blank.contains(block)).count() as u32;
+            let pages = space.geometry.pages_per_block as usize;
+            let end = (space.geometry.first_page(head).0 - ring.first().0) as usize + pages;
+            let left = pages - flash.ledger().write_pointer(head) as usize;
+            let blocks = (end..)
+                .step_by(pages)
+                .map(|i| space.geometry.block_of(ring.ppn(i)));
+            let ahead = blocks.take_while(|block| blank.contains(block)).count();
+            (ring.next, ring.erased) = (end - left, left + pages * ahead);
+            if ring.erased < pages {
+                return Err(Refusal::no_room("no erased block for a collection".into()).into());
+            }
         }
         audited(ring, flash)
     }
@@ -194,10 +191,10 @@ impl Ftl for Ring {
         page: DieLpn,
         slot: Slot,
     ) -> Result<(), F::Error> {
-        while self.erased < self.erased_min {
+        while self.erased <= self.erased_min {
             self.collect_tail(flash)?;
         }
-        let to = self.next(flash);
+        let to = self.take_next();
         let oob = Oob::new(self.space.device_lpn(page), Role::Data);
         flash.program_host(slot, to, oob, F::Token::default())?;
         self.set_place(page, to);
@@ -215,7 +212,8 @@ impl Ftl for Ring {
             flash.absent(slot, F::Token::default());
             return Ok(());
         }
-        flash.read_host(slot, at, F::Token::default())
+        flash.read_host(slot, at, F::Token::default())?;
+        Ok(())
     }
 
     fn trim_page<F: Flash>(&mut self, _: &mut F, page: DieLpn, _: Slot) -> Result<(), F::Error> {
@@ -224,10 +222,10 @@ impl Ftl for Ring {
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
+        let first = self.first().0;
         for (page, &at) in (0..).map(DieLpn).zip(&self.map) {
-            let is_there =
-                |at| flash.ledger().is_programmed(at) && self.page_at[self.local(at)] == page;
-            if at.is_some() && !is_there(at) {
+            let noted = |at: Ppn| self.page_at[(at.0 - first) as usize];
+            if at.is_some() && !(flash.ledger().is_programmed(at) && noted(at) == page) {
                 return Err(format!("page {} is not at {}", page.0, at.0));
             }
         }

@@ -5,9 +5,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Once, OnceLock};
 
-use floatgate_fuzz::{TARGETS, Target};
+use floatgate_fuzz::{Schemes, TARGETS, Target};
 
 static TARGET: OnceLock<&Target> = OnceLock::new();
+static SCHEMES: OnceLock<Schemes> = OnceLock::new();
 
 libfuzzer_sys::fuzz_target!(
     init: {
@@ -24,8 +25,9 @@ libfuzzer_sys::fuzz_target!(
         // A panic that is caught on its way is none: the Parquet library has some for damaged files.
         static HOOK: Once = Once::new();
         HOOK.call_once(|| std::panic::set_hook(Box::new(|_| {})));
+        let schemes = SCHEMES.get_or_init(Schemes::default);
         if let Some(target) = TARGET.get()
-            && let Err(panic) = catch_unwind(AssertUnwindSafe(|| (target.run)(input)))
+            && let Err(panic) = catch_unwind(AssertUnwindSafe(|| (target.run)(input, schemes)))
         {
             let text = panic.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
