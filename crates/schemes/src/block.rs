@@ -25,7 +25,7 @@ use crate::parts::hybrid::programmable;
 use crate::parts::pool::Pool;
 use crate::parts::scan::{Depth, MORE, Scan};
 use floatgate_core::Refusal;
-use floatgate_core::address::{DieLpn, Lbn, Pbn};
+use floatgate_core::address::{DieLpn, Pbn};
 use floatgate_core::described::Described;
 use floatgate_core::flash::{Cause, Flash, Oob, Preload, Role, Slot};
 use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, audited};
@@ -74,10 +74,10 @@ impl Block {
         let mut scan = Scan::read(&self.space, 0, Depth::Whole, flash)?;
         let blocks: Vec<Pbn> = scan.blocks().map(|(block, _)| block).collect();
         for block in blocks {
-            let Some(Lbn(l)) = scan.aligned_to(block) else {
+            let Some(lbn) = scan.aligned_to(block) else {
                 continue;
             };
-            let other = std::mem::replace(&mut self.data[l as usize], block);
+            let other = std::mem::replace(&mut self.data[lbn.index()], block);
             if other.is_none() {
                 continue;
             }
@@ -92,7 +92,7 @@ impl Block {
             } else {
                 (older, younger)
             };
-            self.data[l as usize] = kept;
+            self.data[lbn.index()] = kept;
             scan.set_void(dropped);
         }
         for &block in self.data.clone().iter().filter(|block| block.is_some()) {

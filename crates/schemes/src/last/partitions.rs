@@ -93,12 +93,6 @@ pub struct Partitions {
     cold: Buckets,
 }
 
-impl Default for Partitions {
-    fn default() -> Self {
-        Self::new(0, 0, 0)
-    }
-}
-
 impl Partitions {
     /// An empty buffer; `logs` is the size of the log table.
     pub fn new(logs: u32, pages_per_block: u32, logical_blocks: u32) -> Self {
