@@ -28,7 +28,7 @@ use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log};
 use crate::parts::logged::{LogPolicy, Logged};
 use crate::parts::map_area::MapBlockOptions;
 use floatgate_core::Refusal;
-use floatgate_core::address::DieLpn;
+use floatgate_core::address::{DieLpn, Lbn};
 use floatgate_core::flash::{Flash, Role, Slot};
 use floatgate_core::ftl::MountError;
 use floatgate_core::geometry::Space;
@@ -69,9 +69,9 @@ pub struct BastPolicy {
 }
 
 impl BastPolicy {
-    fn merge<F: Flash>(&mut self, flash: &mut F, log: Log, l: u32) -> Result<(), F::Error> {
-        if self.h.is_aligned(log, l) {
-            self.h.merge_aligned(flash, log, l)?;
+    fn merge<F: Flash>(&mut self, flash: &mut F, log: Log, lbn: Lbn) -> Result<(), F::Error> {
+        if self.h.is_aligned(log, lbn) {
+            self.h.merge_aligned(flash, log, lbn)?;
         } else {
             self.h.merge_full(flash, log)?;
         }
@@ -131,14 +131,14 @@ impl LogPolicy for BastPolicy {
         lpn: DieLpn,
         slot: Slot,
     ) -> Result<(), F::Error> {
-        let (l, _) = self.h.split(lpn);
+        let (lbn, _) = self.h.split(lpn);
         loop {
             if self.h.write_to_data(flash, slot, lpn)? {
                 return Ok(());
             }
-            let log = match self.h.owned(l) {
+            let log = match self.h.owned(lbn) {
                 Some(log) if self.h.is_full(flash, log) => {
-                    self.merge(flash, log, l)?;
+                    self.merge(flash, log, lbn)?;
                     continue;
                 }
                 Some(log) => log,
@@ -153,7 +153,7 @@ impl LogPolicy for BastPolicy {
                     continue;
                 }
                 None => {
-                    let log = self.h.take_log(flash, 0, Some(l))?;
+                    let log = self.h.take_log(flash, 0, Some(lbn))?;
                     self.h.lists.push_back(LOGS, log.0);
                     log
                 }

@@ -76,10 +76,10 @@ impl Block {
         let mut scan = Scan::read(&self.space, 0, Depth::Whole, flash)?;
         let blocks: Vec<Pbn> = scan.blocks().map(|(block, _)| block).collect();
         for block in blocks {
-            let Some(l) = scan.aligned_to(block) else {
+            let Some(lbn) = scan.aligned_to(block) else {
                 continue;
             };
-            let other = std::mem::replace(&mut self.data[l as usize], block);
+            let other = std::mem::replace(&mut self.data[lbn.index()], block);
             if other.is_none() {
                 continue;
             }
@@ -94,7 +94,7 @@ impl Block {
             } else {
                 (older, younger)
             };
-            self.data[l as usize] = kept;
+            self.data[lbn.index()] = kept;
             scan.set_void(dropped);
         }
         for &block in self.data.clone().iter().filter(|block| block.is_some()) {

@@ -462,9 +462,9 @@ impl Blog {
             })
         };
         let place = &mut self.place;
-        start::fill_with(&self.space, flash, place, sub_table, |b, block| {
-            data[b as usize] = pool.take();
-            debug_assert_eq!(data[b as usize], block);
+        start::fill_with(&self.space, flash, place, sub_table, |lbn, block| {
+            data[lbn.index()] = pool.take();
+            debug_assert_eq!(data[lbn.index()], block);
         })?;
         if layout == Layout::Mlc {
             for lpn in (0..self.space.logical_pages()).map(DieLpn) {

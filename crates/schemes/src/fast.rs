@@ -30,7 +30,7 @@ use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log};
 use crate::parts::logged::{LogPolicy, Logged};
 use crate::parts::map_area::MapBlockOptions;
 use floatgate_core::Refusal;
-use floatgate_core::address::DieLpn;
+use floatgate_core::address::{DieLpn, Lbn};
 use floatgate_core::flash::{Flash, Role, Slot};
 use floatgate_core::ftl::MountError;
 use floatgate_core::geometry::Space;
@@ -97,9 +97,9 @@ impl FastPolicy {
         flash: &mut F,
         slot: Slot,
         lpn: DieLpn,
-        l: u32,
+        lbn: Lbn,
     ) -> Result<(), F::Error> {
-        let sw = self.h.take_log(flash, 0, Some(l))?;
+        let sw = self.h.take_log(flash, 0, Some(lbn))?;
         self.h.lists.push_back(SW, sw.0);
         self.h.append(flash, slot, sw, lpn, Role::Log)
     }
@@ -195,17 +195,20 @@ impl LogPolicy for FastPolicy {
         lpn: DieLpn,
         slot: Slot,
     ) -> Result<(), F::Error> {
-        let (l, o) = self.h.split(lpn);
+        let (lbn, offset) = self.h.split(lpn);
         while !self.h.write_to_data(flash, slot, lpn)? {
-            if self.options.sw_log && o == 0 {
+            if self.options.sw_log && offset == 0 {
                 match self.sequential() {
                     Some(sw) => self.merge_sequential(flash, sw)?,
-                    None => return self.start_sequential(flash, slot, lpn, l),
+                    None => return self.start_sequential(flash, slot, lpn, lbn),
                 }
                 continue;
             }
-            if let Some(sw) = self.sequential().filter(|&sw| self.h.owner(sw) == Some(l)) {
-                if self.h.written(flash, sw) == o {
+            if let Some(sw) = self
+                .sequential()
+                .filter(|&sw| self.h.owner(sw) == Some(lbn))
+            {
+                if self.h.written(flash, sw) == offset {
                     return self.h.append(flash, slot, sw, lpn, Role::Log);
                 }
                 if self.options.sw_break == SwBreak::Merge {

@@ -250,8 +250,8 @@ impl FasterPolicy {
         while !self.h.is_valid_at(isolation, self.coldest) {
             self.coldest += 1;
         }
-        let (l, _) = self.h.split(self.h.log_page(isolation, self.coldest));
-        self.h.rebuild(flash, l)?;
+        let (lbn, _) = self.h.split(self.h.log_page(isolation, self.coldest));
+        self.h.rebuild(flash, lbn)?;
         self.h.merges.count_full(1);
         self.counts.progressive_merges += 1;
         self.association = 1;

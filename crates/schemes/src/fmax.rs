@@ -34,7 +34,7 @@ use crate::parts::logged::{LogPolicy, Logged};
 use crate::parts::map_area::MapBlockOptions;
 use crate::parts::tournament::Tournament;
 use floatgate_core::Refusal;
-use floatgate_core::address::DieLpn;
+use floatgate_core::address::{DieLpn, Lbn};
 use floatgate_core::flash::{Cause, Flash, Role, Slot};
 use floatgate_core::ftl::MountError;
 use floatgate_core::geometry::{Geometry, Space};
@@ -106,8 +106,8 @@ pub struct FmaxPolicy {
 }
 
 impl FmaxPolicy {
-    fn take<F: Flash>(&mut self, flash: &mut F, l: u32) -> Result<Log, F::Error> {
-        let block = self.h.take_log(flash, 0, Some(l))?;
+    fn take<F: Flash>(&mut self, flash: &mut F, lbn: Lbn) -> Result<Log, F::Error> {
+        let block = self.h.take_log(flash, 0, Some(lbn))?;
         self.h.lists.push_back(BLOCKS, block.0);
         self.note_taken(block);
         Ok(block)
@@ -142,8 +142,8 @@ impl FmaxPolicy {
         Log(victim.expect("the budget is at least one block"))
     }
 
-    /// Folds `l` with its replacement block.
-    fn fold<F: Flash>(&mut self, flash: &mut F, block: Log, l: u32) -> Result<(), F::Error> {
+    /// Folds `lbn` with its replacement block.
+    fn fold<F: Flash>(&mut self, flash: &mut F, block: Log, lbn: Lbn) -> Result<(), F::Error> {
         let programmed = self.h.written(flash, block);
         if self.options.lookup == Lookup::Oob {
             self.oob_reads_fold += u64::from(programmed);
@@ -154,8 +154,8 @@ impl FmaxPolicy {
             self.fullest.set(block.0, 0);
         }
         let before = self.h.merges.full_merge_associated;
-        if self.options.switch_merge && self.h.is_aligned(block, l) {
-            self.h.merge_aligned(flash, block, l)?;
+        if self.options.switch_merge && self.h.is_aligned(block, lbn) {
+            self.h.merge_aligned(flash, block, lbn)?;
         } else {
             self.h.merge_full(flash, block)?;
         }
@@ -258,11 +258,11 @@ impl LogPolicy for FmaxPolicy {
         lpn: DieLpn,
         slot: Slot,
     ) -> Result<(), F::Error> {
-        let (l, _) = self.h.split(lpn);
+        let (lbn, _) = self.h.split(lpn);
         while !self.h.write_to_data(flash, slot, lpn)? {
-            let block = match self.h.owned(l) {
+            let block = match self.h.owned(lbn) {
                 Some(block) if self.h.is_full(flash, block) => {
-                    self.fold(flash, block, l)?;
+                    self.fold(flash, block, lbn)?;
                     continue;
                 }
                 Some(block) => block,
@@ -272,7 +272,7 @@ impl LogPolicy for FmaxPolicy {
                     self.fold(flash, victim, of.expect("it replaces a data block"))?;
                     continue;
                 }
-                None => self.take(flash, l)?,
+                None => self.take(flash, lbn)?,
             };
             self.h.append(flash, slot, block, lpn, Role::Log)?;
             self.note_program(flash, block);
@@ -288,8 +288,8 @@ impl LogPolicy for FmaxPolicy {
         slot: Slot,
     ) -> Result<(), F::Error> {
         let at = self.h.newest(lpn);
-        let (l, _) = self.h.split(lpn);
-        let found = match self.h.owned(l) {
+        let (lbn, _) = self.h.split(lpn);
+        let found = match self.h.owned(lbn) {
             Some(block) if self.options.lookup == Lookup::Oob && at.is_some() => {
                 let (pbn, position) = flash.ledger().geometry().split(at);
                 let lowest = if pbn == self.h.log_block(block) {

@@ -682,8 +682,8 @@ impl Ftl for Gftl {
         gftl.pool = Pool::new(free, geometry.blocks_per_die);
         if start == Start::Full {
             let primary = &mut gftl.primary;
-            start::fill(space, flash, &mut gftl.newest, |b, block| {
-                primary[b as usize] = block;
+            start::fill(space, flash, &mut gftl.newest, |lbn, block| {
+                primary[lbn.index()] = block;
             })
             .map_err(MountError::Flash)?;
         }

@@ -38,7 +38,7 @@ use crate::parts::logged::{LogPolicy, Logged};
 use crate::parts::map_area::MapBlockOptions;
 use crate::parts::tournament::Tournament;
 use floatgate_core::Refusal;
-use floatgate_core::address::DieLpn;
+use floatgate_core::address::{DieLpn, Lbn};
 use floatgate_core::flash::{Flash, Role, Slot};
 use floatgate_core::ftl::MountError;
 use floatgate_core::geometry::{Geometry, Space};
@@ -104,23 +104,23 @@ struct Cost {
 }
 
 impl KastPolicy {
-    /// The run of `l` is broken: its sequential log block goes on as a random one, nothing is copied.
-    fn turn_random(&mut self, sw: Log, l: u32) {
+    /// The run of `lbn` is broken: its sequential log block goes on as a random one, nothing is copied.
+    fn turn_random(&mut self, sw: Log, lbn: Lbn) {
         self.h.disown(sw);
         self.h.lists.move_to_back(RW, sw.0);
         self.h.watch.touch(sw);
-        self.last_random[l as usize] = sw;
+        self.last_random[lbn.index()] = sw;
         self.sw_to_rw += 1;
     }
 
-    /// The random log block that has room and a valid page of `l` already.
+    /// The random log block that has room and a valid page of `lbn` already.
     #[inline]
-    fn random_log_of<F: Flash>(&self, flash: &F, l: u32) -> Option<Log> {
-        let log = self.last_random[l as usize];
+    fn random_log_of<F: Flash>(&self, flash: &F, lbn: Lbn) -> Option<Log> {
+        let log = self.last_random[lbn.index()];
         let serves = log != NO_LOG
             && self.h.lists.list_of(log.0) == Some(RW)
             && !self.h.is_full(flash, log)
-            && self.h.watch.is_associated(log, l);
+            && self.h.watch.is_associated(log, lbn);
         serves.then_some(log)
     }
 
@@ -157,7 +157,7 @@ impl KastPolicy {
         &mut self,
         flash: &mut F,
         list: usize,
-        owner: Option<u32>,
+        owner: Option<Lbn>,
     ) -> Result<Log, F::Error> {
         let log = self.h.take_log(flash, 0, owner)?;
         self.number(log);
@@ -227,7 +227,7 @@ impl KastPolicy {
     fn merge<F: Flash>(&mut self, flash: &mut F, log: Log) -> Result<(), F::Error> {
         let before = self.cost_so_far();
         match self.h.owner(log) {
-            Some(l) => self.h.merge_aligned(flash, log, l)?,
+            Some(lbn) => self.h.merge_aligned(flash, log, lbn)?,
             None => self.h.merge_full(flash, log)?,
         };
         let after = self.cost_so_far();
@@ -253,14 +253,14 @@ impl KastPolicy {
     }
 
     fn audit_log<F: Flash>(&self, flash: &F, log: Log) -> Result<(), String> {
-        let mut valid = std::collections::BTreeMap::<u32, u32>::new();
+        let mut valid = std::collections::BTreeMap::<Lbn, u32>::new();
         let written = self.h.written(flash, log);
         for position in (0..written).filter(|&i| self.h.is_valid_at(log, i)) {
             *valid
                 .entry(self.h.split(self.h.log_page(log, position)).0)
                 .or_default() += 1;
         }
-        let noted: std::collections::BTreeMap<u32, u32> = self.h.watch.of(log).collect();
+        let noted: std::collections::BTreeMap<Lbn, u32> = self.h.watch.of(log).collect();
         if noted != valid {
             return Err(format!(
                 "log {} holds pages of {valid:?}, noted are {noted:?}",
@@ -277,15 +277,17 @@ impl KastPolicy {
         }
         let random = self.h.lists.list_of(log.0) == Some(RW);
         match self.h.owner(log) {
-            Some(l) if !random && self.h.is_aligned(log, l) && self.h.owned(l) == Some(log) => {
+            Some(lbn)
+                if !random && self.h.is_aligned(log, lbn) && self.h.owned(lbn) == Some(log) =>
+            {
                 Ok(())
             }
             None if random && written < self.h.pages_per_block() => {
-                let strays = |l: &&u32| self.last_random[**l as usize] != log;
+                let strays = |lbn: &&Lbn| self.last_random[lbn.index()] != log;
                 match valid.keys().find(strays) {
-                    Some(l) => Err(format!(
-                        "log {} has room for logical block {l}, but is not the one",
-                        log.0
+                    Some(lbn) => Err(format!(
+                        "log {} has room for logical block {}, but is not the one",
+                        log.0, lbn.0
                     )),
                     None => Ok(()),
                 }
@@ -450,33 +452,33 @@ impl LogPolicy for KastPolicy {
         lpn: DieLpn,
         slot: Slot,
     ) -> Result<(), F::Error> {
-        let (l, o) = self.h.split(lpn);
+        let (lbn, offset) = self.h.split(lpn);
         while !self.h.write_to_data(flash, slot, lpn)? {
-            if let Some(sw) = self.h.owned(l) {
+            if let Some(sw) = self.h.owned(lbn) {
                 let next = self.h.written(flash, sw);
                 if next == self.h.pages_per_block() {
                     self.merge(flash, sw)?;
                     continue;
                 }
-                if next == o {
+                if next == offset {
                     self.h.append(flash, slot, sw, lpn, Role::Log)?;
                     self.h.lists.move_to_back(SW, sw.0);
                     return Ok(());
                 }
-                self.turn_random(sw, l);
+                self.turn_random(sw, lbn);
             }
-            if let Some(log) = self.random_log_of(flash, l) {
+            if let Some(log) = self.random_log_of(flash, lbn) {
                 return self.h.append(flash, slot, log, lpn, Role::Log);
             }
-            if o == 0 {
+            if offset == 0 {
                 if self.make_room_for_run(flash)? {
                     continue;
                 }
-                let sw = self.take_log(flash, SW, Some(l))?;
+                let sw = self.take_log(flash, SW, Some(lbn))?;
                 return self.h.append(flash, slot, sw, lpn, Role::Log);
             }
             if let Some(log) = self.random_log(flash)? {
-                self.last_random[l as usize] = log;
+                self.last_random[lbn.index()] = log;
                 return self.h.append(flash, slot, log, lpn, Role::Log);
             }
         }

@@ -42,7 +42,7 @@ use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log};
 use crate::parts::logged::{LogPolicy, Logged};
 use crate::parts::map_area::MapBlockOptions;
 use floatgate_core::Refusal;
-use floatgate_core::address::DieLpn;
+use floatgate_core::address::{DieLpn, Lbn};
 use floatgate_core::flash::{Flash, Role, Slot};
 use floatgate_core::ftl::{MountError, Run};
 use floatgate_core::geometry::{Geometry, Space};
@@ -141,23 +141,23 @@ impl LastPolicy {
         slot: Slot,
         lpn: DieLpn,
     ) -> Result<bool, F::Error> {
-        let (l, o) = self.h.split(lpn);
-        let log = match self.h.owned(l) {
+        let (lbn, offset) = self.h.split(lpn);
+        let log = match self.h.owned(lbn) {
             Some(log) => log,
             None => {
                 if self.h.lists.len(SEQUENTIAL) == self.sequential_blocks {
                     self.reclaim_sequential(flash)?;
                 }
-                let log = self.h.take_log(flash, 0, Some(l))?;
+                let log = self.h.take_log(flash, 0, Some(lbn))?;
                 self.h.lists.push_back(SEQUENTIAL, log.0);
                 log
             }
         };
-        if o < self.h.written(flash, log) {
+        if offset < self.h.written(flash, log) {
             return Ok(false);
         }
         self.h
-            .write_at(flash, slot, log, o, lpn, Role::LogSequential)?;
+            .write_at(flash, slot, log, offset, lpn, Role::LogSequential)?;
         self.h.lists.move_to_back(SEQUENTIAL, log.0);
         self.sequential_pages += 1;
         Ok(true)
@@ -380,8 +380,8 @@ impl LogPolicy for LastPolicy {
     ) -> Result<(), MountError<F::Error>> {
         for FoundLog { log, role, .. } in &found {
             if let Some(heat) = Heat::of_role(*role) {
-                let valid = self.h.valid_pages(*log).map(|(_, _, l)| l);
-                let valid: Vec<u32> = valid.collect();
+                let valid = self.h.valid_pages(*log).map(|(_, _, lbn)| lbn);
+                let valid: Vec<Lbn> = valid.collect();
                 self.h.watch.adopt(*log, heat, valid.into_iter());
             }
         }

@@ -58,7 +58,7 @@ use crate::parts::lists::Lists;
 use config::Plan;
 use counts::{Counts, ratio};
 use floatgate_core::Refusal;
-use floatgate_core::address::{DieLpn, Lpn, Pbn};
+use floatgate_core::address::{DieLpn, Lbn, Lpn, Pbn};
 use floatgate_core::described::{Described, RecoveryCost};
 use floatgate_core::flash::{Flash, Oob, Preload, Role, Slot};
 use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, Tick, audited};
@@ -81,8 +81,8 @@ impl Watch for Logs {
     const MERGES_ALONE_WRITE_DATA: bool = true;
 
     #[inline]
-    fn moved(&mut self, lpn: DieLpn, l: u32, from: Option<LogPage>, to: Option<LogPage>) {
-        self.random.moved(lpn, l, from, to);
+    fn moved(&mut self, lpn: DieLpn, lbn: Lbn, from: Option<LogPage>, to: Option<LogPage>) {
+        self.random.moved(lpn, lbn, from, to);
     }
 
     fn released(&mut self, log: Log) {
@@ -98,7 +98,7 @@ struct Page {
     local: DieLpn,
     die: u32,
     segment: u32,
-    logical: u32,
+    logical: Lbn,
     offset: u32,
 }
 
@@ -188,8 +188,8 @@ impl LastPlusPlus {
 
     /// The logical block of a segment on a die.
     #[inline(always)]
-    fn logical(&self, segment: u32, die: u32) -> u32 {
-        die * self.plan.segments + segment
+    fn logical(&self, segment: u32, die: u32) -> Lbn {
+        Lbn(die * self.plan.segments + segment)
     }
 
     fn look_up_page(&mut self, page: &Page) -> bool {
@@ -249,9 +249,9 @@ impl LastPlusPlus {
     fn merge_lowest_segment<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
         let segment = self.h.watch.segments.lowest().expect("the table is full");
         for die in 0..self.dies() {
-            let l = self.logical(segment, die);
-            if let Some(log) = self.h.owned(l) {
-                self.h.merge_aligned(flash, log, l)?;
+            let lbn = self.logical(segment, die);
+            if let Some(log) = self.h.owned(lbn) {
+                self.h.merge_aligned(flash, log, lbn)?;
             }
         }
         debug_assert!(!self.h.watch.segments.contains(segment));

@@ -18,7 +18,7 @@ fn replacement_blocks(bench: &Bench<Fmax>) -> String {
     let h = &bench.ftl.0.h;
     let draw = |block: Log| {
         let owner = h.owner(block).unwrap();
-        format!("{owner}:{}", drawn(h, &bench.flash, block))
+        format!("{}:{}", owner.0, drawn(h, &bench.flash, block))
     };
     let blocks = h.lists.iter(BLOCKS).map(Log);
     blocks.map(draw).collect::<Vec<_>>().join(" ")

@@ -10,6 +10,7 @@ use crate::parts::degrees::Degrees;
 use crate::parts::heat::Heat;
 use crate::parts::hybrid::{Hybrid, Log, Loss, Watch};
 use crate::parts::lists::Lists;
+use floatgate_core::address::Lbn;
 use floatgate_core::flash::Flash;
 use floatgate_core::geometry::Geometry;
 
@@ -90,12 +91,6 @@ pub struct Partitions {
     hot: Lists,
     /// Closed cold blocks by degree.
     cold: Buckets,
-}
-
-impl Default for Partitions {
-    fn default() -> Self {
-        Self::new(0, 0, 0)
-    }
 }
 
 impl Partitions {
@@ -202,13 +197,13 @@ impl Partitions {
 
     /// A log block found after a power cut joins a partition, closed, the oldest first; `valid` names the logical
     /// block of each of its valid pages.
-    pub fn adopt(&mut self, log: Log, heat: Heat, valid: impl Iterator<Item = u32>) {
+    pub fn adopt(&mut self, log: Log, heat: Heat, valid: impl Iterator<Item = Lbn>) {
         self.take(log, heat);
         let size = &mut self.sizes[heat as usize];
         size.open = None;
         size.programmed += u64::from(self.pages_per_block);
         self.blocks[log.index()].closed = true;
-        valid.for_each(|l| self.gained(log, l));
+        valid.for_each(|lbn| self.gained(log, lbn));
         match heat {
             Heat::Hot if self.blocks[log.index()].valid == 0 => {
                 self.hot.move_to_back(DEAD, log.0);
@@ -373,7 +368,7 @@ impl Partitions {
         block: &Block,
     ) -> Result<(), String> {
         let valid = (0..self.pages_per_block).filter(|&p| hybrid.is_valid_at(log, p));
-        let mut of: Vec<u32> = valid
+        let mut of: Vec<Lbn> = valid
             .map(|p| hybrid.split(hybrid.log_page(log, p)).0)
             .collect();
         of.sort_unstable();
@@ -405,19 +400,19 @@ impl Watch for Partitions {
     }
 
     #[inline]
-    fn gained(&mut self, log: Log, l: u32) {
+    fn gained(&mut self, log: Log, lbn: Lbn) {
         let block = &mut self.blocks[log.index()];
         if let Some(heat) = block.heat {
             block.valid += 1;
             self.sizes[heat as usize].valid += 1;
             if heat == Heat::Cold {
-                self.degrees.gained(log, l);
+                self.degrees.gained(log, lbn);
             }
         }
     }
 
     #[inline]
-    fn lost(&mut self, log: Log, l: u32, why: Loss) {
+    fn lost(&mut self, log: Log, lbn: Lbn, why: Loss) {
         let block = &mut self.blocks[log.index()];
         let Some(heat) = block.heat else {
             return;
@@ -435,7 +430,7 @@ impl Watch for Partitions {
             Heat::Hot => {}
             Heat::Cold => {
                 let before = self.degrees.of(log);
-                if self.degrees.lost(log, l) != before && closed {
+                if self.degrees.lost(log, lbn) != before && closed {
                     self.file_cold(log);
                 }
             }

@@ -15,11 +15,13 @@ impl LastPlusPlus {
         })?;
         for segment in self.h.watch.segments.iter() {
             for die in dies.clone() {
-                let l = self.logical(segment, die);
-                let Some(log) = self.h.owned(l) else { continue };
+                let lbn = self.logical(segment, die);
+                let Some(log) = self.h.owned(lbn) else {
+                    continue;
+                };
                 let block = self.h.log_block(log);
                 let geometry = flash.ledger().geometry();
-                if geometry.die_of(block) != die || !self.h.is_aligned(log, l) {
+                if geometry.die_of(block) != die || !self.h.is_aligned(log, lbn) {
                     return Err(format!("segment {segment}, die {die}: wrong block"));
                 }
                 if flash.ledger().write_pointer(block) == 0 {

@@ -6,6 +6,7 @@
 
 use crate::parts::association::AssociationLists;
 use crate::parts::hybrid::Log;
+use floatgate_core::address::Lbn;
 
 /// What the table knows of one log block besides its list.
 #[derive(Clone, Copy, Debug, Default)]
@@ -67,7 +68,7 @@ impl MergeCost {
     }
 
     /// The list: logical blocks and their valid pages.
-    pub fn list(&self, log: Log) -> impl Iterator<Item = (u32, u32)> + '_ {
+    pub fn list(&self, log: Log) -> impl Iterator<Item = (Lbn, u32)> + '_ {
         self.lists.of(log)
     }
 
@@ -77,18 +78,18 @@ impl MergeCost {
         self.entries[log.index()].latest_update = id;
     }
 
-    /// A page of logical block `l` became valid in `log`.
+    /// A page of logical block `lbn` became valid in `log`.
     #[inline]
-    pub fn gained(&mut self, log: Log, l: u32) {
-        if !self.lists.gained(log, l) {
+    pub fn gained(&mut self, log: Log, lbn: Lbn) {
+        if !self.lists.gained(log, lbn) {
             self.entries[log.index()].overflow = true;
         }
     }
 
-    /// A page of logical block `l` became invalid in `log`.
+    /// A page of logical block `lbn` became invalid in `log`.
     #[inline]
-    pub fn lost(&mut self, log: Log, l: u32) {
-        if self.lists.lost(log, l) == Some(0) {
+    pub fn lost(&mut self, log: Log, lbn: Lbn) {
+        if self.lists.lost(log, lbn) == Some(0) {
             self.entries[log.index()].latest_update = self.merge_id;
         }
     }
@@ -99,7 +100,7 @@ mod tests {
     use super::*;
 
     fn list(cost: &MergeCost, log: Log) -> Vec<(u32, u32)> {
-        let mut list: Vec<_> = cost.list(log).collect();
+        let mut list: Vec<_> = cost.list(log).map(|(lbn, n)| (lbn.0, n)).collect();
         list.sort_unstable();
         list
     }
@@ -107,14 +108,14 @@ mod tests {
     #[test]
     fn lists_count_pages_by_logical_block() {
         let mut cost = MergeCost::new(2, 4);
-        for l in [7, 3, 7, 9] {
-            cost.gained(Log(1), l);
+        for lbn in [7, 3, 7, 9] {
+            cost.gained(Log(1), Lbn(lbn));
         }
         assert_eq!(list(&cost, Log(1)), [(3, 1), (7, 2), (9, 1)]);
         cost.merge_id = 5;
-        cost.lost(Log(1), 7);
+        cost.lost(Log(1), Lbn(7));
         assert_eq!((cost.degree(Log(1)), cost.distance(Log(1))), (3, 5));
-        cost.lost(Log(1), 7);
+        cost.lost(Log(1), Lbn(7));
         assert_eq!((cost.degree(Log(1)), cost.distance(Log(1))), (2, 0));
         assert_eq!(list(&cost, Log(1)), [(3, 1), (9, 1)]);
         assert!(!cost.overflow(Log(1)) && cost.degree(Log(0)) == 0);
@@ -123,15 +124,15 @@ mod tests {
     #[test]
     fn overflow_stays_until_the_block_is_new_again() {
         let mut cost = MergeCost::new(1, 1);
-        cost.gained(Log(0), 1);
-        cost.gained(Log(0), 2);
+        cost.gained(Log(0), Lbn(1));
+        cost.gained(Log(0), Lbn(2));
         assert!(cost.overflow(Log(0)));
         // What found no room is not missed when it goes.
-        cost.lost(Log(0), 2);
+        cost.lost(Log(0), Lbn(2));
         assert_eq!(list(&cost, Log(0)), [(1, 1)]);
-        cost.lost(Log(0), 1);
+        cost.lost(Log(0), Lbn(1));
         assert_eq!((cost.degree(Log(0)), cost.overflow(Log(0))), (0, true));
-        cost.gained(Log(0), 2);
+        cost.gained(Log(0), Lbn(2));
         assert_eq!(list(&cost, Log(0)), [(2, 1)]);
         cost.merge_id = 3;
         cost.taken(Log(0));

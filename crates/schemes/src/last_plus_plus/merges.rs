@@ -111,11 +111,11 @@ impl LastPlusPlus {
 
     /// What a background merge is taken to last.
     pub(super) fn estimate_ns(&self, work: &Work) -> u64 {
-        let o = &self.options;
+        let offset = &self.options;
         let parts = [
-            (work.reads, o.t_read_ns),
-            (work.programs, o.t_program_ns),
-            (work.erases, o.t_erase_ns),
+            (work.reads, offset.t_read_ns),
+            (work.programs, offset.t_program_ns),
+            (work.erases, offset.t_erase_ns),
         ];
         parts.iter().fold(0, |sum: u64, (n, ns)| {
             sum.saturating_add(n.saturating_mul(*ns))

@@ -4,7 +4,7 @@ use super::merge_cost::MergeCost;
 use crate::parts::heat::Heat;
 use crate::parts::hybrid::{Log, LogPage};
 use crate::parts::probe_table::ProbeTable;
-use floatgate_core::address::{DieLpn, Lpn};
+use floatgate_core::address::{DieLpn, Lbn, Lpn};
 use floatgate_core::geometry::Space;
 
 /// Highest value of the update counter: it has two bits.
@@ -127,12 +127,12 @@ impl RandomLogs {
 
     /// `log` was found after a start with these valid pages (position, local page, logical block, update counter). It
     /// takes no more pages.
-    pub fn adopt(&mut self, log: Log, partition: Heat, valid: &[(u32, DieLpn, u32, u8)]) {
+    pub fn adopt(&mut self, log: Log, partition: Heat, valid: &[(u32, DieLpn, Lbn, u8)]) {
         let die = self.die_of(log) as u32;
         self.taken(log, die, partition);
-        for &(position, lpn, l, updates) in valid {
+        for &(position, lpn, lbn, updates) in valid {
             let page = LogPage { log, position };
-            self.moved(lpn, l, None, Some(page));
+            self.moved(lpn, lbn, None, Some(page));
             let handle = self.handle(page);
             self.updates[handle as usize] = updates;
         }
@@ -269,18 +269,18 @@ impl RandomLogs {
         }
     }
 
-    /// The newest version of a page of logical block `l` has moved.
+    /// The newest version of a page of logical block `lbn` has moved.
     #[inline]
-    pub fn moved(&mut self, lpn: DieLpn, l: u32, from: Option<LogPage>, to: Option<LogPage>) {
+    pub fn moved(&mut self, lpn: DieLpn, lbn: Lbn, from: Option<LogPage>, to: Option<LogPage>) {
         let random = |page: &LogPage| self.partition(page.log).is_some();
         let (from, to) = (from.filter(random), to.filter(random));
         if let Some(LogPage { log, .. }) = from {
-            self.cost.lost(log, l);
+            self.cost.lost(log, lbn);
             self.rank_again(log);
             self.valid[self.partition(log).expect("filtered") as usize] -= 1;
         }
         if let Some(LogPage { log, .. }) = to {
-            self.cost.gained(log, l);
+            self.cost.gained(log, lbn);
             self.valid[self.partition(log).expect("filtered") as usize] += 1;
         }
         match (from.map(|p| self.handle(p)), to.map(|p| self.handle(p))) {
@@ -313,12 +313,12 @@ impl RandomLogs {
             let block = self.blocks[log.index()];
             let partition = block.partition.expect("a random log block") as usize;
             sizes[self.die_of(log)][partition] += 1;
-            let mut logical: Vec<u32> = Vec::new();
+            let mut logical: Vec<Lbn> = Vec::new();
             for (position, lpn) in valid_pages(log) {
                 valid[partition] += 1;
                 let page = LogPage { log, position };
                 key_of[self.handle(page) as usize] = self.space.device_lpn(lpn).0;
-                logical.push(lpn.0 / pages);
+                logical.push(Lbn(lpn.0 / pages));
             }
             self.audit_cost(log, &mut logical)?;
             let (degree, overflow) = (self.cost.degree(log), self.cost.overflow(log));
@@ -346,16 +346,16 @@ impl RandomLogs {
     }
 
     /// Without overflow the list of a block is exact.
-    fn audit_cost(&self, log: Log, logical: &mut [u32]) -> Result<(), String> {
+    fn audit_cost(&self, log: Log, logical: &mut [Lbn]) -> Result<(), String> {
         if self.cost.overflow(log) {
             return Ok(());
         }
         logical.sort_unstable();
-        let exact: Vec<(u32, u32)> = logical
+        let exact: Vec<(Lbn, u32)> = logical
             .chunk_by(|a, b| a == b)
             .map(|same| (same[0], same.len() as u32))
             .collect();
-        let mut list: Vec<(u32, u32)> = self.cost.list(log).collect();
+        let mut list: Vec<(Lbn, u32)> = self.cost.list(log).collect();
         list.sort_unstable();
         if list != exact {
             return Err(format!("log {}: costs {list:?}, pages {exact:?}", log.0));

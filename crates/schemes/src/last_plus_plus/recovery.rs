@@ -19,7 +19,7 @@ use crate::parts::hybrid::{
 };
 use crate::parts::scan::{Depth, Scan};
 use floatgate_core::Refusal;
-use floatgate_core::address::{DieLpn, Pbn, Ppn};
+use floatgate_core::address::{DieLpn, Lbn, Pbn, Ppn};
 use floatgate_core::flash::{Cause, Flash, Oob, OobRead, Role, SpareRead};
 use floatgate_core::ftl::{MountError, RecoveryMode};
 use floatgate_core::geometry::{Geometry, Space};
@@ -221,20 +221,22 @@ impl Kept<'_> {
                 continue;
             }
             let local = self.space.local_lpn(head.read.oob.lpn)?;
-            let (l, o) = geometry.by_pages().div_rem(local.0);
-            if o != head.position || l / self.plan.segments != geometry.die_of(head.block) {
+            let (lbn, offset) = geometry.by_pages().div_rem(local.0);
+            let lbn = Lbn(lbn);
+            if offset != head.position || lbn.0 / self.plan.segments != geometry.die_of(head.block)
+            {
                 return None;
             }
             if let Some(programmed) = sequential.remove(&head.block) {
-                segment_of.insert(head.block, l % self.plan.segments);
+                segment_of.insert(head.block, lbn.0 % self.plan.segments);
                 logs.push(known_sequential(
                     head,
-                    l,
+                    lbn,
                     &programmed,
                     geometry.pages_per_block,
                 ));
-            } else if map.is_none() && data[l as usize].is_none() {
-                data[l as usize] = head.block;
+            } else if map.is_none() && data[lbn.index()].is_none() {
+                data[lbn.index()] = head.block;
             } else {
                 return None;
             }
@@ -344,10 +346,10 @@ fn is_snapshot(head: &Head) -> bool {
     role == Role::Map && tag == SNAPSHOT_TAG && head.position == 0
 }
 
-fn known_sequential(head: &Head, l: u32, programmed: &[bool], pages_per_block: u32) -> KnownLog {
-    let programmed = (0..pages_per_block).filter(|&o| programmed[o as usize]);
+fn known_sequential(head: &Head, lbn: Lbn, programmed: &[bool], pages_per_block: u32) -> KnownLog {
+    let programmed = (0..pages_per_block).filter(|&offset| programmed[offset as usize]);
     let pages: Vec<_> = programmed
-        .map(|o| (o, DieLpn(l * pages_per_block + o)))
+        .map(|offset| (offset, DieLpn(lbn.0 * pages_per_block + offset)))
         .collect();
     KnownLog {
         block: head.block,
@@ -434,7 +436,7 @@ impl LastPlusPlus {
                 };
                 let valid = self.h.valid_pages(*log);
                 let valid: Vec<_> = valid
-                    .map(|(at, lpn, l)| (at, lpn, l, counter(at)))
+                    .map(|(at, lpn, lbn)| (at, lpn, lbn, counter(at)))
                     .collect();
                 self.h.watch.random.adopt(*log, partition, &valid);
             }
@@ -443,12 +445,12 @@ impl LastPlusPlus {
             if Heat::of_role(role).is_some() {
                 continue;
             }
-            let Some(l) = self.may_adopt(log).then(|| self.h.adopt(log)).flatten() else {
+            let Some(lbn) = self.may_adopt(log).then(|| self.h.adopt(log)).flatten() else {
                 self.h.give_up(flash, log)?;
                 continue;
             };
             // Without a snapshot Seq-IDs come in the order of the first pages: an entry is made with its first block.
-            let segment = l % self.plan.segments;
+            let segment = lbn.0 % self.plan.segments;
             if !self.h.watch.segments.contains(segment) {
                 self.h.watch.segments.insert(segment);
             }
@@ -461,8 +463,8 @@ impl LastPlusPlus {
     /// has an entry or finds one.
     fn may_adopt(&self, log: Log) -> bool {
         let segments = &self.h.watch.segments;
-        self.h.aligned_to(log).is_some_and(|l| {
-            let (segment, die) = (l % self.plan.segments, l / self.plan.segments);
+        self.h.aligned_to(log).is_some_and(|lbn| {
+            let (segment, die) = (lbn.0 % self.plan.segments, lbn.0 / self.plan.segments);
             die == self.h.die_of_log(log) && (segments.contains(segment) || !segments.is_full())
         })
     }

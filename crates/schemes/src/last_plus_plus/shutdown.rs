@@ -74,7 +74,7 @@ impl LastPlusPlus {
             let log = self.h.owned(self.logical(segment, die))?;
             let block = self.h.log_block(log);
             // Not as the flash has it: a position that a power cut has spoilt holds no page.
-            let pst = (0..pages).map(|o| self.h.log_page(log, o).is_some());
+            let pst = (0..pages).map(|offset| self.h.log_page(log, offset).is_some());
             Some((block.0 - geometry.pbn(die, 0).0, pst.collect()))
         };
         let segments: Vec<SegmentBlocks> = self

@@ -85,8 +85,9 @@ fn costs(bench: &LastBench) -> Vec<(Vec<(u32, u32)>, bool)> {
     (0..ftl.dies())
         .map(|die| {
             let (_, log) = random.cheapest(die, Heat::Cold).unwrap();
-            let number = |l: u32| (l % ftl.plan.segments) * ftl.dies() + l / ftl.plan.segments;
-            let list = random.cost.list(log).map(|(l, n)| (number(l), n));
+            let segments = ftl.plan.segments;
+            let number = |lbn: Lbn| (lbn.0 % segments) * ftl.dies() + lbn.0 / segments;
+            let list = random.cost.list(log).map(|(lbn, n)| (number(lbn), n));
             let mut list: Vec<_> = list.collect();
             list.sort_unstable();
             (list, random.cost.overflow(log))

@@ -1,6 +1,7 @@
 //! Which logical blocks have valid pages in which log block: the degree of association that decides what
 //! a full merge of the log block costs, kept up to date page by page.
 
+use floatgate_core::address::Lbn;
 use std::ops::Range;
 
 use crate::parts::hybrid::{Log, Loss, Watch};
@@ -13,7 +14,7 @@ pub struct AssociationLists {
     /// Most logical blocks in the list of one log block.
     room: usize,
     /// `room` logical blocks for each log block, those in use first.
-    logical: Vec<u32>,
+    logical: Vec<Lbn>,
     /// Valid pages of each of them.
     pages: Vec<u16>,
     degree: Vec<u32>,
@@ -30,7 +31,7 @@ impl AssociationLists {
         let (logs, room) = (log_blocks as usize, room as usize);
         Self {
             room,
-            logical: vec![0; logs * room],
+            logical: vec![Lbn::NONE; logs * room],
             pages: vec![0; logs * room],
             degree: vec![0; logs],
         }
@@ -43,21 +44,21 @@ impl AssociationLists {
     }
 
     /// The logical blocks in the list of `log`, and their valid pages, in no particular order.
-    pub fn of(&self, log: Log) -> impl Iterator<Item = (u32, u32)> + '_ {
+    pub fn of(&self, log: Log) -> impl Iterator<Item = (Lbn, u32)> + '_ {
         self.row(log)
             .map(|i| (self.logical[i], u32::from(self.pages[i])))
     }
 
-    /// Whether `l` is in the list of `log`.
+    /// Whether `lbn` is in the list of `log`.
     #[inline]
-    pub fn contains(&self, log: Log, l: u32) -> bool {
-        self.find(log, l).is_some()
+    pub fn contains(&self, log: Log, lbn: Lbn) -> bool {
+        self.find(log, lbn).is_some()
     }
 
-    /// A page of logical block `l` has become valid in `log`. Returns whether the list had room for it.
+    /// A page of logical block `lbn` has become valid in `log`. Returns whether the list had room for it.
     #[inline]
-    pub fn gained(&mut self, log: Log, l: u32) -> bool {
-        if let Some(at) = self.find(log, l) {
+    pub fn gained(&mut self, log: Log, lbn: Lbn) -> bool {
+        if let Some(at) = self.find(log, lbn) {
             self.pages[at] += 1;
             return true;
         }
@@ -66,16 +67,16 @@ impl AssociationLists {
             return false;
         }
         self.degree[log.index()] += 1;
-        self.logical[at] = l;
+        self.logical[at] = lbn;
         self.pages[at] = 1;
         true
     }
 
-    /// A page of logical block `l` is no longer valid in `log`. Returns the pages that are left, or nothing if
-    /// the list never had room for `l`.
+    /// A page of logical block `lbn` is no longer valid in `log`. Returns the pages that are left, or nothing if
+    /// the list never had room for `lbn`.
     #[inline]
-    pub fn lost(&mut self, log: Log, l: u32) -> Option<u32> {
-        let at = self.find(log, l)?;
+    pub fn lost(&mut self, log: Log, lbn: Lbn) -> Option<u32> {
+        let at = self.find(log, lbn)?;
         self.pages[at] -= 1;
         let left = self.pages[at];
         if left == 0 {
@@ -99,13 +100,13 @@ impl AssociationLists {
         first..first + self.degree(log) as usize
     }
 
-    /// Index of `l` in the list of `log`. The newest are at the end and are asked for most.
+    /// Index of `lbn` in the list of `log`. The newest are at the end and are asked for most.
     #[inline]
-    fn find(&self, log: Log, l: u32) -> Option<usize> {
+    fn find(&self, log: Log, lbn: Lbn) -> Option<usize> {
         let row = self.row(log);
         let list = &self.logical[row.clone()];
         list.iter()
-            .rposition(|&one| one == l)
+            .rposition(|&one| one == lbn)
             .map(|i| row.start + i)
     }
 }
@@ -143,10 +144,10 @@ impl Associations {
         let logs = self.is_touched.len() as u32;
         let mut bounded = Self::new(logs, bound);
         for log in (0..logs).map(Log) {
-            for (l, valid) in self.of(log) {
+            for (lbn, valid) in self.of(log) {
                 for _ in 0..valid {
                     assert!(
-                        bounded.lists.gained(log, l),
+                        bounded.lists.gained(log, lbn),
                         "a log block is above the bound"
                     );
                 }
@@ -163,14 +164,14 @@ impl Associations {
     }
 
     /// The logical blocks with a valid page in `log`, and how many pages, in no particular order.
-    pub fn of(&self, log: Log) -> impl Iterator<Item = (u32, u32)> + '_ {
+    pub fn of(&self, log: Log) -> impl Iterator<Item = (Lbn, u32)> + '_ {
         self.lists.of(log)
     }
 
-    /// Whether `l` has a valid page in `log`.
+    /// Whether `lbn` has a valid page in `log`.
     #[inline]
-    pub fn is_associated(&self, log: Log, l: u32) -> bool {
-        self.lists.contains(log, l)
+    pub fn is_associated(&self, log: Log, lbn: Lbn) -> bool {
+        self.lists.contains(log, lbn)
     }
 
     /// A log block that changed since it was last named here.
@@ -192,9 +193,9 @@ impl Associations {
 
 impl Watch for Associations {
     #[inline]
-    fn gained(&mut self, log: Log, l: u32) {
+    fn gained(&mut self, log: Log, lbn: Lbn) {
         self.touch(log);
-        let found_room = self.lists.gained(log, l);
+        let found_room = self.lists.gained(log, lbn);
         assert!(
             found_room,
             "more logical blocks in a log block than its bound"
@@ -202,9 +203,9 @@ impl Watch for Associations {
     }
 
     #[inline]
-    fn lost(&mut self, log: Log, l: u32, _why: Loss) {
+    fn lost(&mut self, log: Log, lbn: Lbn, _why: Loss) {
         self.touch(log);
-        let left = self.lists.lost(log, l);
+        let left = self.lists.lost(log, lbn);
         assert!(left.is_some(), "a valid page was counted");
     }
 
@@ -225,23 +226,23 @@ mod tests {
     fn degrees_follow_the_pages() {
         let mut rng = floatgate_core::rng::SplitMix64::new(9);
         let mut seen = Associations::new(3, 4);
-        let mut model = vec![BTreeMap::<u32, u32>::new(); 3];
+        let mut model = vec![BTreeMap::<Lbn, u32>::new(); 3];
         for _ in 0..5_000 {
-            let (log, l) = (Log(rng.below(3) as u32), rng.below(6) as u32);
+            let (log, lbn) = (Log(rng.below(3) as u32), Lbn(rng.below(6) as u32));
             let pages = &mut model[log.index()];
             match rng.below(20) {
                 0 => {
                     seen.released(log);
                     pages.clear();
                 }
-                1..10 if pages.contains_key(&l) => {
-                    seen.lost(log, l, Loss::Overwritten);
-                    *pages.get_mut(&l).unwrap() -= 1;
+                1..10 if pages.contains_key(&lbn) => {
+                    seen.lost(log, lbn, Loss::Overwritten);
+                    *pages.get_mut(&lbn).unwrap() -= 1;
                     pages.retain(|_, n| *n > 0);
                 }
-                _ if pages.len() < 4 || pages.contains_key(&l) => {
-                    seen.gained(log, l);
-                    *pages.entry(l).or_default() += 1;
+                _ if pages.len() < 4 || pages.contains_key(&lbn) => {
+                    seen.gained(log, lbn);
+                    *pages.entry(lbn).or_default() += 1;
                 }
                 _ => {}
             }
@@ -249,7 +250,7 @@ mod tests {
                 let log = Log(i as u32);
                 assert_eq!(&seen.of(log).collect::<BTreeMap<_, _>>(), pages);
                 assert_eq!(seen.degree(log) as usize, pages.len());
-                assert_eq!(seen.is_associated(log, l), pages.contains_key(&l));
+                assert_eq!(seen.is_associated(log, lbn), pages.contains_key(&lbn));
             }
         }
     }
@@ -257,9 +258,9 @@ mod tests {
     #[test]
     fn each_touched_log_block_is_named_once() {
         let mut seen = Associations::new(3, 2);
-        seen.gained(Log(2), 7);
-        seen.gained(Log(0), 7);
-        seen.gained(Log(2), 8);
+        seen.gained(Log(2), Lbn(7));
+        seen.gained(Log(0), Lbn(7));
+        seen.gained(Log(2), Lbn(8));
         let mut named: Vec<_> = std::iter::from_fn(|| seen.next_touched()).collect();
         named.sort();
         assert_eq!(named, [Log(0), Log(2)]);

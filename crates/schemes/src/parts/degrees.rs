@@ -6,6 +6,7 @@
 //! chain is never longer than the logical block has pages; in practice a few links.
 
 use crate::parts::hybrid::Log;
+use floatgate_core::address::Lbn;
 
 const NONE: u32 = u32::MAX;
 
@@ -56,10 +57,10 @@ impl Degrees {
         self.degree[log.index()]
     }
 
-    /// A page of logical block `l` has become valid in `log`. Returns the degree of `log` now.
+    /// A page of logical block `lbn` has become valid in `log`. Returns the degree of `log` now.
     #[inline]
-    pub fn gained(&mut self, log: Log, l: u32) -> u32 {
-        let first = self.chains[l as usize];
+    pub fn gained(&mut self, log: Log, lbn: Lbn) -> u32 {
+        let first = self.chains[lbn.index()];
         let mut at = first;
         while at != NONE {
             let link = &mut self.links[at as usize];
@@ -78,19 +79,19 @@ impl Degrees {
             pages: 1,
             next: first,
         };
-        self.chains[l as usize] = fresh;
+        self.chains[lbn.index()] = fresh;
         self.degree[log.index()] += 1;
         self.degree[log.index()]
     }
 
-    /// A page of logical block `l` is no longer valid in `log`. Returns the degree of `log` now.
+    /// A page of logical block `lbn` is no longer valid in `log`. Returns the degree of `log` now.
     ///
     /// # Panics
     /// If `gained` did not tell of that page before.
     #[inline]
-    pub fn lost(&mut self, log: Log, l: u32) -> u32 {
+    pub fn lost(&mut self, log: Log, lbn: Lbn) -> u32 {
         let mut before = NONE;
-        let mut at = self.chains[l as usize];
+        let mut at = self.chains[lbn.index()];
         while self.links[at as usize].log != log {
             before = at;
             at = self.links[at as usize].next;
@@ -101,7 +102,7 @@ impl Degrees {
             let next = std::mem::replace(&mut link.next, self.unused);
             self.unused = at;
             if before == NONE {
-                self.chains[l as usize] = next;
+                self.chains[lbn.index()] = next;
             } else {
                 self.links[before as usize].next = next;
             }
@@ -121,21 +122,21 @@ mod tests {
         const PAGES: u32 = 6;
         let mut rng = floatgate_core::rng::SplitMix64::new(5);
         let mut degrees = Degrees::new(LOGS, PAGES, 9);
-        let mut model: Vec<Vec<u32>> = vec![vec![]; LOGS as usize];
+        let mut model: Vec<Vec<Lbn>> = vec![vec![]; LOGS as usize];
         for _ in 0..20_000 {
             let log = rng.below(u64::from(LOGS)) as usize;
             let pages = &mut model[log];
             let now = if pages.len() < PAGES as usize && rng.below(2) == 0 {
-                let l = rng.below(9) as u32;
-                pages.push(l);
-                degrees.gained(Log(log as u32), l)
+                let lbn = Lbn(rng.below(9) as u32);
+                pages.push(lbn);
+                degrees.gained(Log(log as u32), lbn)
             } else if !pages.is_empty() {
-                let l = pages.swap_remove(rng.below(pages.len() as u64) as usize);
-                degrees.lost(Log(log as u32), l)
+                let lbn = pages.swap_remove(rng.below(pages.len() as u64) as usize);
+                degrees.lost(Log(log as u32), lbn)
             } else {
                 continue;
             };
-            let distinct: std::collections::BTreeSet<u32> = pages.iter().copied().collect();
+            let distinct: std::collections::BTreeSet<Lbn> = pages.iter().copied().collect();
             assert_eq!(now as usize, distinct.len());
             assert_eq!(degrees.of(Log(log as u32)), now);
         }

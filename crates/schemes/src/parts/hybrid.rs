@@ -1,8 +1,8 @@
 //! The common ground of the hybrid schemes: data blocks mapped by block, log blocks mapped by page, and
 //! the merges that turn the second into the first (docs/spec/merges.md).
 //!
-//! Numbering inside a space (one die, or all dies for LAST++): logical block `l` holds local pages
-//! `l * P .. l * P + P - 1`; on many dies the logical blocks of die `d` are `d * NS .. (d + 1) * NS - 1`
+//! Numbering inside a space (one die, or all dies for LAST++): logical block `lbn` holds local pages
+//! `lbn * P .. lbn * P + P - 1`; on many dies the logical blocks of die `d` are `d * NS .. (d + 1) * NS - 1`
 //! ([`Space`] numbers pages die by die). Data and log blocks of a logical block may lie on any die, but new
 //! data blocks are always taken on the die of the logical block.
 //!
@@ -16,7 +16,7 @@ use crate::parts::map_area::{MapArea, Work};
 use crate::parts::pool::Pool;
 use crate::parts::start;
 use floatgate_core::Refusal;
-use floatgate_core::address::{DieLpn, Pbn, Ppn};
+use floatgate_core::address::{DieLpn, Lbn, Pbn, Ppn};
 use floatgate_core::flash::{Flash, Preload};
 use floatgate_core::ftl::{MountError, Start};
 use floatgate_core::geometry::{Geometry, ProgramOrder, Space};
@@ -74,7 +74,7 @@ pub struct Hybrid<W = ()> {
     pools: Vec<Pool>,
     maps: Vec<MapArea>,
     /// Scratch of a full merge: the logical blocks concerned, and who has been seen in which merge.
-    associated: Vec<u32>,
+    associated: Vec<Lbn>,
     seen: Vec<u32>,
     merge_no: u32,
     /// Blocks lent out of the pools.
@@ -163,8 +163,8 @@ impl<W: Watch> Hybrid<W> {
     /// Every logical block whole and valid in the physical block of the same number.
     fn fill<F: Preload>(&mut self, flash: &mut F) -> Result<(), F::Error> {
         let data = &mut self.data;
-        start::fill(&self.space, flash, &mut self.newest, |l, block| {
-            data[l as usize] = block;
+        start::fill(&self.space, flash, &mut self.newest, |lbn, block| {
+            data[lbn.index()] = block;
         })
     }
 
@@ -181,8 +181,9 @@ impl<W: Watch> Hybrid<W> {
 
     /// Logical block and offset of a local page.
     #[inline(always)]
-    pub fn split(&self, lpn: DieLpn) -> (u32, u32) {
-        self.space.geometry.by_pages().div_rem(lpn.0)
+    pub fn split(&self, lpn: DieLpn) -> (Lbn, u32) {
+        let (lbn, offset) = self.space.geometry.by_pages().div_rem(lpn.0);
+        (Lbn(lbn), offset)
     }
 
     /// The entry of a page will be wanted soon.
@@ -199,18 +200,18 @@ impl<W: Watch> Hybrid<W> {
 
     /// Data block of a logical block, or `NONE`.
     #[inline(always)]
-    pub fn data(&self, l: u32) -> Pbn {
-        self.data[l as usize]
+    pub fn data(&self, lbn: Lbn) -> Pbn {
+        self.data[lbn.index()]
     }
 
-    /// The log block that `l` owns alone, if any.
+    /// The log block that `lbn` owns alone, if any.
     #[inline(always)]
-    pub fn owned(&self, l: u32) -> Option<Log> {
-        self.logs.owned(l)
+    pub fn owned(&self, lbn: Lbn) -> Option<Log> {
+        self.logs.owned(lbn)
     }
 
     /// The logical block that owns `log` alone, if any.
-    pub fn owner(&self, log: Log) -> Option<u32> {
+    pub fn owner(&self, log: Log) -> Option<Lbn> {
         self.logs[log].owner()
     }
 
@@ -260,9 +261,9 @@ impl<W: Watch> Hybrid<W> {
         self.logs[log].host_pages
     }
 
-    /// Whether every page ever programmed in `log` since its erase is page `i` of `l` at position `i`.
-    pub fn is_aligned(&self, log: Log, l: u32) -> bool {
-        self.logs[log].is_aligned(l)
+    /// Whether every page ever programmed in `log` since its erase is page `i` of `lbn` at position `i`.
+    pub fn is_aligned(&self, log: Log, lbn: Lbn) -> bool {
+        self.logs[log].is_aligned(lbn)
     }
 
     /// The page programmed at a position of a log block (whether still valid or not).
@@ -320,11 +321,11 @@ impl<W: Watch> Hybrid<W> {
     }
 
     #[inline(always)]
-    fn die_of_logical(&self, l: u32) -> u32 {
+    fn die_of_logical(&self, lbn: Lbn) -> u32 {
         if self.space.dies == 1 {
             0
         } else {
-            l / self.space.geometry.logical_blocks_per_die()
+            lbn.0 / self.space.geometry.logical_blocks_per_die()
         }
     }
 
@@ -338,13 +339,13 @@ impl<W: Watch> Hybrid<W> {
     }
 }
 
-/// Whether page `o` of a block can be programmed now.
+/// Whether page `offset` of a block can be programmed now.
 #[inline(always)]
-pub fn programmable<F: Flash>(flash: &F, block: Pbn, o: u32) -> bool {
-    if o >= flash.ledger().write_pointer(block) {
+pub fn programmable<F: Flash>(flash: &F, block: Pbn, offset: u32) -> bool {
+    if offset >= flash.ledger().write_pointer(block) {
         return true;
     }
     let geometry = flash.ledger().geometry();
     geometry.program_order == ProgramOrder::Any
-        && !flash.ledger().is_programmed(geometry.ppn(block, o))
+        && !flash.ledger().is_programmed(geometry.ppn(block, offset))
 }

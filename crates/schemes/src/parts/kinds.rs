@@ -2,6 +2,7 @@
 //! what became of the others. For schemes whose log blocks are of several kinds.
 
 use crate::parts::hybrid::{Log, Loss, Watch};
+use floatgate_core::address::Lbn;
 
 /// What is known of the pages of `KINDS` kinds of log blocks.
 #[derive(Clone, Debug)]
@@ -89,7 +90,7 @@ impl<const KINDS: usize> PagesByKind<KINDS> {
 
 impl<const KINDS: usize> Watch for PagesByKind<KINDS> {
     #[inline(always)]
-    fn gained(&mut self, log: Log, _l: u32) {
+    fn gained(&mut self, log: Log, _lbn: Lbn) {
         let kind = self.kind(log);
         self.programmed_in[log.index()] += 1;
         self.valid_in[log.index()] += 1;
@@ -98,7 +99,7 @@ impl<const KINDS: usize> Watch for PagesByKind<KINDS> {
     }
 
     #[inline(always)]
-    fn lost(&mut self, log: Log, _l: u32, why: Loss) {
+    fn lost(&mut self, log: Log, _lbn: Lbn, why: Loss) {
         let kind = self.kind(log);
         self.valid_in[log.index()] -= 1;
         self.valid[kind] -= 1;

@@ -1,5 +1,5 @@
 //! What several schemes share, each once, and what the next one may want. What only one scheme can want
-//! stands beside it, in its folder of [`ftl`](floatgate_core::ftl).
+//! stands beside it, in its folder.
 
 pub mod association;
 pub mod bits;

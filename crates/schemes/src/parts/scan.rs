@@ -22,7 +22,7 @@ mod spare_bytes;
 
 pub use spare_bytes::SpareBytes;
 
-use floatgate_core::address::{DieLpn, Pbn, Ppn};
+use floatgate_core::address::{DieLpn, Lbn, Pbn, Ppn};
 use floatgate_core::flash::{Cause, Flash, OobRead, Role, SEQUENCE_MAX, SpareRead};
 use floatgate_core::geometry::Space;
 
@@ -296,14 +296,14 @@ impl Scan {
     }
 
     /// The logical block to which all readable pages of a block are aligned, if there is one.
-    pub fn aligned_to(&self, block: Pbn) -> Option<u32> {
+    pub fn aligned_to(&self, block: Pbn) -> Option<Lbn> {
         let by_pages = self.space.geometry.by_pages();
         let mut pages = self.pages_of(block).map(|(position, lpn, _)| {
-            let (l, o) = by_pages.div_rem(lpn.0);
-            (o == position).then_some(l)
+            let (lbn, offset) = by_pages.div_rem(lpn.0);
+            (offset == position).then_some(Lbn(lbn))
         });
         let first = pages.next()??;
-        pages.all(|l| l == Some(first)).then_some(first)
+        pages.all(|lbn| lbn == Some(first)).then_some(first)
     }
 
     /// The newest copy of every page; counts the valid pages of each block.

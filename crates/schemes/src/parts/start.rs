@@ -1,6 +1,6 @@
 //! The start state `full` of schemes that map blocks.
 
-use floatgate_core::address::{DieLpn, Pbn, Ppn};
+use floatgate_core::address::{DieLpn, Lbn, Pbn, Ppn};
 use floatgate_core::flash::{Oob, Preload, Role, SpareArea};
 use floatgate_core::geometry::Space;
 
@@ -13,7 +13,7 @@ pub fn fill<F: Preload>(
     space: &Space,
     flash: &mut F,
     newest: &mut [Ppn],
-    data_block: impl FnMut(u32, Pbn),
+    data_block: impl FnMut(Lbn, Pbn),
 ) -> Result<(), F::Error> {
     fill_with(space, flash, newest, |_, oob| oob, data_block)
 }
@@ -27,21 +27,21 @@ pub fn fill_with<F: Preload, O: SpareArea>(
     flash: &mut F,
     newest: &mut [Ppn],
     spare: impl Fn(DieLpn, Oob) -> O,
-    mut data_block: impl FnMut(u32, Pbn),
+    mut data_block: impl FnMut(Lbn, Pbn),
 ) -> Result<(), F::Error> {
     let geometry = &space.geometry;
     let (pages, per_die) = (geometry.pages_per_block, geometry.logical_blocks_per_die());
-    for l in 0..space.logical_blocks() {
-        let block = geometry.pbn(space.first_die + l / per_die, l % per_die);
-        let first = l * pages;
-        for o in 0..pages {
-            newest[(first + o) as usize] = geometry.ppn(block, o);
+    for lbn in 0..space.logical_blocks() {
+        let block = geometry.pbn(space.first_die + lbn / per_die, lbn % per_die);
+        let first = lbn * pages;
+        for offset in 0..pages {
+            newest[(first + offset) as usize] = geometry.ppn(block, offset);
         }
-        flash.preload(block, pages, |o| {
-            let page = DieLpn(first + o);
+        flash.preload(block, pages, |offset| {
+            let page = DieLpn(first + offset);
             spare(page, Oob::new(space.device_lpn(page), Role::Data))
         })?;
-        data_block(l, block);
+        data_block(Lbn(lbn), block);
     }
     Ok(())
 }

@@ -499,9 +499,9 @@ impl Superblocks {
             ..Block::default()
         };
         let (blocks, lists, size) = (&mut self.blocks, &mut self.lists, self.size);
-        start::fill(&self.space, flash, &mut self.newest, |l, _| {
-            blocks[l as usize] = whole;
-            lists.push_back(size.div(l) as usize, l);
+        start::fill(&self.space, flash, &mut self.newest, |lbn, _| {
+            blocks[lbn.index()] = whole;
+            lists.push_back(size.div(lbn.0) as usize, lbn.0);
         })
     }
 

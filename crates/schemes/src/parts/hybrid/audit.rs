@@ -20,7 +20,7 @@ impl<W: Watch> Hybrid<W> {
             .enumerate()
             .filter(|(_, at)| at.is_some())
         {
-            let (l, o) = self.split(DieLpn(i as u32));
+            let (lbn, offset) = self.split(DieLpn(i as u32));
             let (block, position) = geometry.split(at);
             live += 1;
             if !flash.ledger().is_programmed(at) {
@@ -36,7 +36,7 @@ impl<W: Watch> Hybrid<W> {
                         log.0
                     ));
                 }
-                None if block == self.data(l) && position == o => {}
+                None if block == self.data(lbn) && position == offset => {}
                 None => {
                     return Err(format!(
                         "live page {i} lies in block {}, page {position}",

@@ -18,7 +18,7 @@ use super::map_entries::SEQUENTIAL_BIT;
 use super::{Hybrid, Shortcuts, Watch};
 use crate::parts::map_area::FoundArea;
 use crate::parts::scan::{Depth, Newest, Rules, Scan};
-use floatgate_core::address::{DieLpn, Pbn, Ppn};
+use floatgate_core::address::{DieLpn, Lbn, Pbn, Ppn};
 use floatgate_core::flash::{Cause, Flash};
 
 /// A log block that the map names.
@@ -150,14 +150,14 @@ impl<W: Watch> Hybrid<W> {
             .zip(&is_in_log)
             .filter_map(|(lpn, &is_in)| is_in.then_some(lpn))
         {
-            let (l, o) = self.split(lpn);
-            let block = map.data[l as usize];
+            let (lbn, offset) = self.split(lpn);
+            let block = map.data[lbn.index()];
             if block.is_some() {
-                let at = self.space.geometry.ppn(block, o);
+                let at = self.space.geometry.ppn(block, offset);
                 let (read, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
                 match read {
                     Some(found) => in_data.push((lpn, at, found.read.sequence)),
-                    None => is_read[l as usize] = true,
+                    None => is_read[lbn.index()] = true,
                 }
             }
         }
@@ -172,7 +172,7 @@ impl<W: Watch> Hybrid<W> {
         let mut newest = scan.newest(Rules::Rebuilds);
         for (lpn, at, sequence) in in_data {
             let known = &mut newest.sequence[lpn.index()];
-            if !is_read[self.split(lpn).0 as usize] && sequence > *known {
+            if !is_read[self.split(lpn).0.index()] && sequence > *known {
                 *known = sequence;
                 newest.place[lpn.index()] = at;
             }
@@ -191,9 +191,9 @@ impl<W: Watch> Hybrid<W> {
         let logs: HashSet<Pbn> = map.logs.iter().map(|log| log.block).collect();
         let mut pages = (0..).map(DieLpn).zip(&newest.place);
         pages.all(|(lpn, &at)| {
-            let (l, o) = self.split(lpn);
+            let (lbn, offset) = self.split(lpn);
             at.is_none()
-                || geometry.split(at) == (map.data[l as usize], o)
+                || geometry.split(at) == (map.data[lbn.index()], offset)
                 || logs.contains(&geometry.block_of(at))
         })
     }
@@ -212,12 +212,12 @@ impl<W: Watch> Hybrid<W> {
             false => vec![0; self.newest.len().div_ceil(64)],
         };
         for (i, place) in newest.place.iter_mut().enumerate() {
-            let (l, o) = self.split(DieLpn(i as u32));
-            let block = map.data[l as usize];
-            if is_in_log[i] || is_read[l as usize] || block.is_none() {
+            let (lbn, offset) = self.split(DieLpn(i as u32));
+            let block = map.data[lbn.index()];
+            if is_in_log[i] || is_read[lbn.index()] || block.is_none() {
                 continue;
             }
-            let at = self.space.geometry.ppn(block, o);
+            let at = self.space.geometry.ppn(block, offset);
             if flash.ledger().is_programmed(at) {
                 *place = at;
                 if let Some(word) = self.unproved.get_mut(i / 64) {
@@ -255,12 +255,16 @@ impl<W: Watch> Hybrid<W> {
 
     /// The same for all pages of a logical block.
     #[inline(always)]
-    pub(super) fn prove_block<F: Flash>(&mut self, flash: &mut F, l: u32) -> Result<(), F::Error> {
+    pub(super) fn prove_block<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        lbn: Lbn,
+    ) -> Result<(), F::Error> {
         if self.unproved.is_empty() {
             return Ok(());
         }
         let pages = self.pages_per_block();
-        (l * pages..(l + 1) * pages).try_for_each(|lpn| self.prove_now(flash, DieLpn(lpn)))
+        (lbn.0 * pages..(lbn.0 + 1) * pages).try_for_each(|lpn| self.prove_now(flash, DieLpn(lpn)))
     }
 }
 

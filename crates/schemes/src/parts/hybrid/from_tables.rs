@@ -85,8 +85,8 @@ impl<W: Watch> Hybrid<W> {
             if self.newest[lpn.index()].is_none() {
                 self.newest[lpn.index()] = self.space.geometry.ppn(known.block, position);
                 self.logs[log].valid += 1;
-                let (l, _) = self.split(lpn);
-                self.watch.gained(log, l);
+                let (lbn, _) = self.split(lpn);
+                self.watch.gained(log, lbn);
             }
         }
         FoundLog {
@@ -99,12 +99,12 @@ impl<W: Watch> Hybrid<W> {
 
     fn take_data_pages<F: Flash>(&mut self, flash: &F) {
         for (i, newest) in self.newest.iter_mut().enumerate() {
-            let (l, o) = self.space.geometry.by_pages().div_rem(i as u32);
-            let block = self.data[l as usize];
+            let (lbn, offset) = self.space.geometry.by_pages().div_rem(i as u32);
+            let block = self.data[lbn as usize];
             if newest.is_some() || block.is_none() {
                 continue;
             }
-            let at: Ppn = self.space.geometry.ppn(block, o);
+            let at: Ppn = self.space.geometry.ppn(block, offset);
             if flash.ledger().is_programmed(at) {
                 *newest = at;
             }

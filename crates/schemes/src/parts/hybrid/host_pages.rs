@@ -1,7 +1,7 @@
 //! What the host does with pages, and moves of pages between log blocks.
 
 use super::{Hybrid, Log, LogPage, Loss, Watch, programmable};
-use floatgate_core::address::{DieLpn, Ppn};
+use floatgate_core::address::{DieLpn, Lbn, Ppn};
 use floatgate_core::flash::{Cause, Flash, Oob, Role, Slot};
 
 impl<W: Watch> Hybrid<W> {
@@ -17,15 +17,15 @@ impl<W: Watch> Hybrid<W> {
         slot: Slot,
         lpn: DieLpn,
     ) -> Result<bool, F::Error> {
-        let (l, o) = self.split(lpn);
-        if self.data[l as usize].is_none() {
-            self.take_data(flash, l)?;
+        let (lbn, offset) = self.split(lpn);
+        if self.data[lbn.index()].is_none() {
+            self.take_data(flash, lbn)?;
         }
-        let block = self.data[l as usize];
-        if !programmable(flash, block, o) {
+        let block = self.data[lbn.index()];
+        if !programmable(flash, block, offset) {
             return Ok(false);
         }
-        let to = self.space.geometry.ppn(block, o);
+        let to = self.space.geometry.ppn(block, offset);
         let oob = Oob::new(self.space.device_lpn(lpn), Role::Data);
         flash.program_host(slot, to, oob, F::Token::default())?;
         self.move_newest(lpn, to, Loss::Overwritten);
@@ -33,10 +33,10 @@ impl<W: Watch> Hybrid<W> {
     }
 
     #[cold]
-    fn take_data<F: Flash>(&mut self, flash: &mut F, l: u32) -> Result<(), F::Error> {
-        let die = self.die_of_logical(l);
-        self.data[l as usize] = self.pools[die as usize].take();
-        self.map_event(flash, die, Some(l), None)
+    fn take_data<F: Flash>(&mut self, flash: &mut F, lbn: Lbn) -> Result<(), F::Error> {
+        let die = self.die_of_logical(lbn);
+        self.data[lbn.index()] = self.pools[die as usize].take();
+        self.map_event(flash, die, Some(lbn), None)
     }
 
     /// Takes a free block of a die as log block, owned by one logical block or shared.
@@ -47,12 +47,12 @@ impl<W: Watch> Hybrid<W> {
         &mut self,
         flash: &mut F,
         die: u32,
-        owner: Option<u32>,
+        owner: Option<Lbn>,
     ) -> Result<Log, F::Error> {
         let pbn = self.pools[die as usize].take();
         let log = self.logs.add(die, pbn);
-        if let Some(l) = owner {
-            self.logs.own(log, l);
+        if let Some(lbn) = owner {
+            self.logs.own(log, lbn);
             self.logs[log].is_sequential = true;
         }
         self.map_event(flash, die, None, Some(log))?;

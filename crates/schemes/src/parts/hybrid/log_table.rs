@@ -2,7 +2,7 @@
 
 use std::ops::{Index, IndexMut};
 
-use floatgate_core::address::{DieLpn, Pbn};
+use floatgate_core::address::{DieLpn, Lbn, Pbn};
 use floatgate_core::geometry::Space;
 
 /// Number of a log block's place in the log table: lowest free number when the block is taken, kept
@@ -34,9 +34,8 @@ pub struct LogPage {
     pub position: u32,
 }
 
-pub(super) const NO_BLOCK: u32 = u32::MAX;
 /// Value of [`LogBlock::aligned_to`] once a page came that breaks the alignment.
-const MISALIGNED: u32 = u32::MAX - 1;
+const MISALIGNED: Lbn = Lbn(u32::MAX - 1);
 
 /// What is kept of a log block.
 #[derive(Clone, Copy, Debug)]
@@ -46,10 +45,10 @@ pub(super) struct LogBlock {
     pub(super) valid: u32,
     /// Host pages programmed.
     pub(super) host_pages: u32,
-    /// The logical block that owns it alone, or `NO_BLOCK`.
-    pub(super) owner: u32,
-    /// The logical block it is aligned to, `MISALIGNED`, or `NO_BLOCK` while blank.
-    pub(super) aligned_to: u32,
+    /// The logical block that owns it alone, or `NONE`.
+    pub(super) owner: Lbn,
+    /// The logical block it is aligned to, `MISALIGNED`, or `NONE` while blank.
+    pub(super) aligned_to: Lbn,
     /// Positions that count as written whatever the flash says: all of them in a block found after a power
     /// cut, whose erased positions cannot be trusted.
     pub(super) sealed: u32,
@@ -61,8 +60,8 @@ const BLANK: LogBlock = LogBlock {
     pbn: Pbn::NONE,
     valid: 0,
     host_pages: 0,
-    owner: NO_BLOCK,
-    aligned_to: NO_BLOCK,
+    owner: Lbn::NONE,
+    aligned_to: Lbn::NONE,
     sealed: 0,
     is_sequential: false,
 };
@@ -178,8 +177,8 @@ impl LogTable {
     /// Takes a log block out of the table. Returns what was kept of it.
     pub(super) fn remove(&mut self, log: Log) -> LogBlock {
         let removed = std::mem::replace(&mut self.logs[log.index()], BLANK);
-        if removed.owner != NO_BLOCK {
-            self.owned[removed.owner as usize] = Log::NONE;
+        if removed.owner.is_some() {
+            self.owned[removed.owner.index()] = Log::NONE;
         }
         let place = self.place_of(removed.pbn);
         self.places[place] = Log::NONE;
@@ -190,22 +189,22 @@ impl LogTable {
         removed
     }
 
-    /// The log block that `l` owns alone, if any.
+    /// The log block that `lbn` owns alone, if any.
     #[inline(always)]
-    pub(super) fn owned(&self, l: u32) -> Option<Log> {
-        self.owned[l as usize].some()
+    pub(super) fn owned(&self, lbn: Lbn) -> Option<Log> {
+        self.owned[lbn.index()].some()
     }
 
     /// Gives a log block that has no owner to a logical block that owns none.
-    pub(super) fn own(&mut self, log: Log, l: u32) {
-        self.logs[log.index()].owner = l;
-        self.owned[l as usize] = log;
+    pub(super) fn own(&mut self, log: Log, lbn: Lbn) {
+        self.logs[log.index()].owner = lbn;
+        self.owned[lbn.index()] = log;
     }
 
     /// Makes an owned log block a shared one.
     pub(super) fn disown(&mut self, log: Log) {
-        let owner = std::mem::replace(&mut self.logs[log.index()].owner, NO_BLOCK);
-        self.owned[owner as usize] = Log::NONE;
+        let owner = std::mem::replace(&mut self.logs[log.index()].owner, Lbn::NONE);
+        self.owned[owner.index()] = Log::NONE;
     }
 
     #[inline(always)]
@@ -219,25 +218,25 @@ impl LogTable {
         self.pages[self.page_index(log, position)]
     }
 
-    /// A page, that at `offset` of logical block `l`, has been programmed.
+    /// A page, that at `offset` of logical block `lbn`, has been programmed.
     #[inline]
-    pub(super) fn note_page(&mut self, at: LogPage, lpn: DieLpn, (l, offset): (u32, u32)) {
+    pub(super) fn note_page(&mut self, at: LogPage, lpn: DieLpn, (lbn, offset): (Lbn, u32)) {
         let index = self.page_index(at.log, at.position);
         self.pages[index] = lpn;
         let block = &mut self.logs[at.log.index()];
-        let fits = offset == at.position && (block.aligned_to == NO_BLOCK || block.aligned_to == l);
-        block.aligned_to = if fits { l } else { MISALIGNED };
+        let fits = offset == at.position && (block.aligned_to.is_none() || block.aligned_to == lbn);
+        block.aligned_to = if fits { lbn } else { MISALIGNED };
     }
 }
 
 impl LogBlock {
-    /// Whether every page programmed so far is page `i` of `l` at position `i`.
-    pub(super) fn is_aligned(&self, l: u32) -> bool {
-        self.aligned_to == l || self.aligned_to == NO_BLOCK
+    /// Whether every page programmed so far is page `i` of `lbn` at position `i`.
+    pub(super) fn is_aligned(&self, lbn: Lbn) -> bool {
+        self.aligned_to == lbn || self.aligned_to.is_none()
     }
 
     /// The logical block that owns it alone, if any.
-    pub(super) fn owner(&self) -> Option<u32> {
-        (self.owner != NO_BLOCK).then_some(self.owner)
+    pub(super) fn owner(&self) -> Option<Lbn> {
+        self.owner.is_some().then_some(self.owner)
     }
 }

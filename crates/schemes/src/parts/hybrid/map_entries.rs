@@ -3,7 +3,7 @@
 
 use super::log_table::LogBlock;
 use super::{Hybrid, Log, Watch};
-use floatgate_core::address::Pbn;
+use floatgate_core::address::{Lbn, Pbn};
 use floatgate_core::flash::Flash;
 
 /// Bit of a log slot's map entry: the log block is a sequential one. No block has so high a number, because a page has
@@ -16,7 +16,7 @@ impl<W: Watch> Hybrid<W> {
         &mut self,
         flash: &mut F,
         die: u32,
-        l: Option<u32>,
+        lbn: Option<Lbn>,
         log: Option<Log>,
     ) -> Result<(), F::Error> {
         if self.maps.is_empty() {
@@ -24,14 +24,14 @@ impl<W: Watch> Hybrid<W> {
         }
         let per_die = self.space.geometry.logical_blocks_per_die();
         let slots = self.plan.log_slots;
-        let data = l.map(|l| l - die * per_die);
+        let data = lbn.map(|lbn| lbn.0 - die * per_die);
         let slot = log.map(|log| per_die + log.0 - die * slots);
         let (first, second) = match (data, slot) {
             (Some(a), b) => (a, b),
             (None, Some(b)) => (b, None),
             (None, None) => return Ok(()),
         };
-        let switched = if l.is_some() { log } else { None };
+        let switched = if lbn.is_some() { log } else { None };
         let mut maps = std::mem::take(&mut self.maps);
         let written = maps[die as usize].update(flash, first, second, |entry| {
             self.map_entry(die, entry, switched)

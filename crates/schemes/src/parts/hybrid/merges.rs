@@ -6,11 +6,11 @@ use std::ops::Range;
 use super::log_table::LogBlock;
 use super::{Hybrid, Log, LogPage, Loss, Merged, Watch, programmable};
 use crate::parts::scan::move_tag;
-use floatgate_core::address::{DieLpn, Pbn, Ppn};
+use floatgate_core::address::{DieLpn, Lbn, Pbn, Ppn};
 use floatgate_core::flash::{Cause, Flash, Oob, Role};
 
 impl<W: Watch> Hybrid<W> {
-    /// Merges a log block that is aligned to `l` and owned by it: dead, switch, partial, or full if pages
+    /// Merges a log block that is aligned to `lbn` and owned by it: dead, switch, partial, or full if pages
     /// are missing below its highest position or have newer content that must stay.
     ///
     /// # Errors
@@ -19,13 +19,13 @@ impl<W: Watch> Hybrid<W> {
         &mut self,
         flash: &mut F,
         log: Log,
-        l: u32,
+        lbn: Lbn,
     ) -> Result<Merged, F::Error> {
-        debug_assert!(self.is_aligned(log, l) && self.owner(log) == Some(l));
+        debug_assert!(self.is_aligned(log, lbn) && self.owner(log) == Some(lbn));
         if self.valid(log) == 0 {
             return self.merge_dead(flash, log);
         }
-        self.prove_block(flash, l)?;
+        self.prove_block(flash, lbn)?;
         let block = self.log_block(log);
         // The erased positions of a sealed block cannot be programmed, nor be those of a data block; nor may a
         // data block have a page that cannot be read.
@@ -34,28 +34,34 @@ impl<W: Watch> Hybrid<W> {
         } = self.logs[log];
         let usable =
             sealed <= flash.ledger().programmed_pages(block).min(host_pages) || sealed == 0;
-        let missing = usable.then(|| self.missing_pages(flash, block, l));
+        let missing = usable.then(|| self.missing_pages(flash, block, lbn));
         let Some(missing) = missing.flatten() else {
             self.merges.count_full(1);
-            self.rebuild(flash, l)?;
+            self.rebuild(flash, lbn)?;
             return Ok(Merged::Full);
         };
         if missing > 0 {
             let pages = self.pages_per_block();
-            for o in 0..pages {
-                let lpn = DieLpn(l * pages + o);
-                let to = self.space.geometry.ppn(block, o);
+            for offset in 0..pages {
+                let lpn = DieLpn(lbn.0 * pages + offset);
+                let to = self.space.geometry.ppn(block, offset);
                 if self.newest(lpn).is_some() && !flash.ledger().is_programmed(to) {
                     self.copy(flash, lpn, to, Role::Data, 0)?;
-                    self.logs
-                        .note_page(LogPage { log, position: o }, lpn, (l, o));
+                    self.logs.note_page(
+                        LogPage {
+                            log,
+                            position: offset,
+                        },
+                        lpn,
+                        (lbn, offset),
+                    );
                     self.move_newest(lpn, to, Loss::Moved);
                 }
             }
         }
-        let die = self.die_of_logical(l);
-        let old = std::mem::replace(&mut self.data[l as usize], block);
-        self.map_event(flash, die, Some(l), Some(log))?;
+        let die = self.die_of_logical(lbn);
+        let old = std::mem::replace(&mut self.data[lbn.index()], block);
+        self.map_event(flash, die, Some(lbn), Some(log))?;
         self.release(log);
         let erased = u64::from(old.is_some());
         if old.is_some() {
@@ -72,24 +78,24 @@ impl<W: Watch> Hybrid<W> {
         Ok(Merged::Partial)
     }
 
-    /// How many live pages of `l` have to be copied into `block` to make it the data block; `None` if
+    /// How many live pages of `lbn` have to be copied into `block` to make it the data block; `None` if
     /// that cannot be.
-    fn missing_pages<F: Flash>(&self, flash: &F, block: Pbn, l: u32) -> Option<u32> {
+    fn missing_pages<F: Flash>(&self, flash: &F, block: Pbn, lbn: Lbn) -> Option<u32> {
         let geometry = &self.space.geometry;
         let pages = geometry.pages_per_block;
         let mut missing = 0;
-        for o in 0..pages {
-            let at = self.newest[(l * pages + o) as usize];
+        for offset in 0..pages {
+            let at = self.newest[(lbn.0 * pages + offset) as usize];
             if at.is_none() || geometry.block_of(at) == block {
                 continue;
             }
-            if flash.ledger().is_programmed(geometry.ppn(block, o)) {
+            if flash.ledger().is_programmed(geometry.ppn(block, offset)) {
                 // An older version stands here. The newer one may stay in a log block, not in a data
                 // block that is about to be erased.
-                if geometry.block_of(at) == self.data[l as usize] {
+                if geometry.block_of(at) == self.data[lbn.index()] {
                     return None;
                 }
-            } else if programmable(flash, block, o) {
+            } else if programmable(flash, block, offset) {
                 missing += 1;
             } else {
                 return None;
@@ -148,14 +154,14 @@ impl<W: Watch> Hybrid<W> {
             if lpn.is_none() || !(obsolete_too || self.is_valid_at(victim, position)) {
                 continue;
             }
-            let (l, _) = self.split(lpn);
-            if self.seen[l as usize] == self.merge_no {
+            let (lbn, _) = self.split(lpn);
+            if self.seen[lbn.index()] == self.merge_no {
                 continue;
             }
-            self.seen[l as usize] = self.merge_no;
-            let live = |o| self.newest[(l * pages + o) as usize].is_some();
+            self.seen[lbn.index()] = self.merge_no;
+            let live = |offset| self.newest[(lbn.0 * pages + offset) as usize].is_some();
             if !obsolete_too || (0..pages).any(live) {
-                self.associated.push(l);
+                self.associated.push(lbn);
             }
         }
     }
@@ -167,8 +173,8 @@ impl<W: Watch> Hybrid<W> {
     ) -> Result<Merged, F::Error> {
         let associated = std::mem::take(&mut self.associated);
         self.merges.count_full(associated.len());
-        for &l in &associated {
-            self.rebuild(flash, l)?;
+        for &lbn in &associated {
+            self.rebuild(flash, lbn)?;
         }
         self.associated = associated;
         if self.exists(victim) {
@@ -179,28 +185,28 @@ impl<W: Watch> Hybrid<W> {
     }
 
     /// Rebuilds one logical block: its live pages from everywhere into a fresh data block; the old data
-    /// block and a log block that `l` owns alone are erased. The caller counts the merge.
+    /// block and a log block that `lbn` owns alone are erased. The caller counts the merge.
     ///
     /// # Errors
     /// Those of the flash.
-    pub fn rebuild<F: Flash>(&mut self, flash: &mut F, l: u32) -> Result<(), F::Error> {
-        self.prove_block(flash, l)?;
-        let die = self.die_of_logical(l);
+    pub fn rebuild<F: Flash>(&mut self, flash: &mut F, lbn: Lbn) -> Result<(), F::Error> {
+        self.prove_block(flash, lbn)?;
+        let die = self.die_of_logical(lbn);
         let pages = self.pages_per_block();
         let fresh = self.pools[die as usize].take();
-        let newest = |o: u32| self.newest[(l * pages + o) as usize];
-        let last = (0..pages).rev().find(|&o| newest(o).is_some());
-        let mut o = 0;
-        while o < pages {
-            o += self.rebuild_run(flash, l, fresh, o..pages, last)?;
+        let newest = |offset: u32| self.newest[(lbn.0 * pages + offset) as usize];
+        let last = (0..pages).rev().find(|&offset| newest(offset).is_some());
+        let mut offset = 0;
+        while offset < pages {
+            offset += self.rebuild_run(flash, lbn, fresh, offset..pages, last)?;
         }
-        let old = std::mem::replace(&mut self.data[l as usize], fresh);
-        self.map_event(flash, die, Some(l), None)?;
+        let old = std::mem::replace(&mut self.data[lbn.index()], fresh);
+        self.map_event(flash, die, Some(lbn), None)?;
         if old.is_some() {
             self.erase_data(flash, old)?;
             self.merges.erases_full += 1;
         }
-        if let Some(log) = self.owned(l) {
+        if let Some(log) = self.owned(lbn) {
             self.erase_log(flash, log)?;
             self.merges.erases_full += 1;
         }
@@ -213,13 +219,13 @@ impl<W: Watch> Hybrid<W> {
     fn rebuild_run<F: Flash>(
         &mut self,
         flash: &mut F,
-        l: u32,
+        lbn: Lbn,
         fresh: Pbn,
         pages: Range<u32>,
         last: Option<u32>,
     ) -> Result<u32, F::Error> {
         let geometry = &self.space.geometry;
-        let base = l * geometry.pages_per_block;
+        let base = lbn.0 * geometry.pages_per_block;
         let first = DieLpn(base + pages.start);
         let places = &self.newest[first.index()..(base + pages.end) as usize];
         if places[0].is_none() {
@@ -229,7 +235,7 @@ impl<W: Watch> Hybrid<W> {
         let is_here =
             |at: Ppn| self.space.dies == 1 || geometry.die_of(geometry.block_of(at)) == die;
         let here = places.iter().take_while(|&&at| at.is_some() && is_here(at));
-        let (here, emptied) = (here.count(), self.data[l as usize]);
+        let (here, emptied) = (here.count(), self.data[lbn.index()]);
         let oob_of = |i: usize| Oob {
             lpn: self.space.device_lpn(DieLpn(first.0 + i as u32)),
             role: Role::Data,
@@ -243,7 +249,7 @@ impl<W: Watch> Hybrid<W> {
         }
         let done = here.max(1) as u32;
         for i in 0..done {
-            self.leave(DieLpn(first.0 + i), l, Ppn(to.0 + i));
+            self.leave(DieLpn(first.0 + i), lbn, Ppn(to.0 + i));
         }
         self.merges.copies_full += u64::from(done);
         Ok(done)

@@ -23,7 +23,7 @@ use crate::parts::map_area::{FoundArea, MapArea};
 use crate::parts::pool::Pool;
 use crate::parts::scan::{Depth, Newest, Rules, Scan};
 use floatgate_core::Refusal;
-use floatgate_core::address::{DieLpn, Pbn};
+use floatgate_core::address::{DieLpn, Lbn, Pbn};
 use floatgate_core::described::RecoveryCost;
 use floatgate_core::flash::{Flash, Role};
 use floatgate_core::ftl::{MountError, RecoveryMode};
@@ -188,7 +188,7 @@ impl<W: Watch> Hybrid<W> {
     fn take_scanned<F: Flash>(
         &mut self,
         (mut scan, newest, doomed): (Scan, Newest, Vec<Pbn>),
-        doubtful: &[u32],
+        doubtful: &[Lbn],
         areas: &[FoundArea],
         flash: &mut F,
     ) -> Result<Vec<FoundLog>, F::Error> {
@@ -203,8 +203,8 @@ impl<W: Watch> Hybrid<W> {
         }
         let mut found = self.take_log_blocks(&scan);
         self.take_pages(&scan, &newest);
-        for &l in doubtful {
-            self.rebuild(flash, l)?;
+        for &lbn in doubtful {
+            self.rebuild(flash, lbn)?;
         }
         for found in &found {
             if self.valid(found.log) == 0 {
@@ -242,37 +242,41 @@ impl<W: Watch> Hybrid<W> {
 
     /// Returns the logical blocks that have to be rebuilt because their data block has room, but cannot be
     /// trusted.
-    fn choose_data_blocks<F: Flash>(&mut self, scan: &Scan, flash: &F) -> Vec<u32> {
+    fn choose_data_blocks<F: Flash>(&mut self, scan: &Scan, flash: &F) -> Vec<Lbn> {
         let mut rivals = vec![0; self.data.len()];
         for (block, found) in scan.blocks().filter(|(_, found)| found.valid > 0) {
             let is_candidate = !W::MERGES_ALONE_WRITE_DATA
                 || matches!(found.role, Role::Data | Role::LogSequential);
             let aligned_to = scan.aligned_to(block).filter(|_| is_candidate);
-            let Some(l) = aligned_to else { continue };
-            if self.die_of_logical(l) != self.die_of_block(block) {
+            let Some(lbn) = aligned_to else { continue };
+            if self.die_of_logical(lbn) != self.die_of_block(block) {
                 continue;
             }
-            rivals[l as usize] += 1;
-            let data = &mut self.data[l as usize];
+            rivals[lbn.index()] += 1;
+            let data = &mut self.data[lbn.index()];
             if data.is_none() || found.first < scan.found(*data).first {
                 *data = block;
             }
         }
-        let is_doubtful = |&l: &u32| {
-            let block = self.data[l as usize];
+        let is_doubtful = |&lbn: &Lbn| {
+            let block = self.data[lbn.index()];
             if W::MERGES_ALONE_WRITE_DATA {
                 // Nobody programs it, but a page that cannot be read would be taken for one by whoever does not
                 // read its OOB.
                 return block.is_some()
                     && scan.found(block).readable < flash.ledger().programmed_pages(block);
             }
-            let has_room =
-                |block| (0..self.pages_per_block()).any(|o| programmable(flash, block, o));
+            let has_room = |block| {
+                (0..self.pages_per_block()).any(|offset| programmable(flash, block, offset))
+            };
             block.is_some()
-                && (rivals[l as usize] > 1 || scan.found(block).role != Role::Data)
+                && (rivals[lbn.index()] > 1 || scan.found(block).role != Role::Data)
                 && has_room(block)
         };
-        (0..self.data.len() as u32).filter(is_doubtful).collect()
+        (0..self.data.len() as u32)
+            .map(Lbn)
+            .filter(is_doubtful)
+            .collect()
     }
 
     fn take_log_blocks(&mut self, scan: &Scan) -> Vec<FoundLog> {
@@ -315,9 +319,9 @@ impl<W: Watch> Hybrid<W> {
         {
             self.newest[i] = at;
             if let Some(log) = self.log_at(at) {
-                let (l, _) = self.split(DieLpn(i as u32));
+                let (lbn, _) = self.split(DieLpn(i as u32));
                 self.logs[log].valid += 1;
-                self.watch.gained(log, l);
+                self.watch.gained(log, lbn);
             }
         }
         for (block, found) in scan.blocks().filter(|(_, found)| found.valid > 0) {
@@ -376,9 +380,9 @@ impl<W: Watch> Hybrid<W> {
     }
 
     /// The logical block to which a log block with pages is aligned.
-    pub fn aligned_to(&self, log: Log) -> Option<u32> {
-        let l = self.logs[log].aligned_to;
-        ((l as usize) < self.data.len()).then_some(l)
+    pub fn aligned_to(&self, log: Log) -> Option<Lbn> {
+        let lbn = self.logs[log].aligned_to;
+        ((lbn.index()) < self.data.len()).then_some(lbn)
     }
 
     /// Merges a found log block that the budget or the scheme has no place for.
@@ -397,16 +401,16 @@ impl<W: Watch> Hybrid<W> {
     }
 
     /// Gives a found log block to the logical block of all its pages, if they are of one, and it owns none.
-    pub fn adopt(&mut self, log: Log) -> Option<u32> {
+    pub fn adopt(&mut self, log: Log) -> Option<Lbn> {
         let pages = self.pages_per_block();
         let mut blocks = (0..pages)
             .map(|position| self.log_page(log, position))
             .filter(|lpn| lpn.is_some())
             .map(|lpn| self.split(lpn).0);
-        let l = blocks.next()?;
-        let is_alone = blocks.all(|other| other == l) && self.owned(l).is_none();
-        is_alone.then(|| self.logs.own(log, l))?;
-        Some(l)
+        let lbn = blocks.next()?;
+        let is_alone = blocks.all(|other| other == lbn) && self.owned(lbn).is_none();
+        is_alone.then(|| self.logs.own(log, lbn))?;
+        Some(lbn)
     }
 }
 

@@ -4,7 +4,7 @@
 use super::{Hybrid, KnownBlocks, Log, Watch};
 use crate::parts::scan::Scan;
 use floatgate_core::Refusal;
-use floatgate_core::address::Pbn;
+use floatgate_core::address::{Lbn, Pbn};
 
 impl<W: Watch> Hybrid<W> {
     /// Whether the log table has places for all log blocks of such tables.
@@ -18,7 +18,7 @@ impl<W: Watch> Hybrid<W> {
     ///
     /// # Errors
     /// A refusal with the numbers.
-    pub(super) fn check_room_for(&self, scan: &Scan, doubtful: &[u32]) -> Result<(), Refusal> {
+    pub(super) fn check_room_for(&self, scan: &Scan, doubtful: &[Lbn]) -> Result<(), Refusal> {
         let in_use = scan.blocks().filter(|(_, found)| found.valid > 0);
         let in_use = self.count_by_die(in_use.map(|(block, _)| block));
         let data = self.data.iter().copied().filter(|block| block.is_some());
@@ -30,7 +30,7 @@ impl<W: Watch> Hybrid<W> {
                 let text = format!("die {die} has {logs} log blocks in use, the scheme {slots}");
                 return Err(Refusal::damaged(text));
             }
-            let is_here = |&l: &u32| self.die_of_logical(l) == die;
+            let is_here = |&lbn: &Lbn| self.die_of_logical(lbn) == die;
             if in_use >= usable && doubtful.iter().any(is_here) {
                 let text = format!("die {die} has no erased block left to rebuild a data block");
                 return Err(Refusal::damaged(text));
@@ -47,20 +47,20 @@ impl<W: Watch> Hybrid<W> {
         let dies = 0..self.space.dies;
         let mut free: Vec<u32> = dies.map(|die| self.free_blocks(die)).collect();
         let mut rebuilt = Vec::new();
-        for (_, _, l) in self.valid_pages(log) {
-            if rebuilt.contains(&l) {
+        for (_, _, lbn) in self.valid_pages(log) {
+            if rebuilt.contains(&lbn) {
                 continue;
             }
-            rebuilt.push(l);
-            let die = self.die_of_logical(l);
+            rebuilt.push(lbn);
+            let die = self.die_of_logical(lbn);
             let left = free[die as usize].checked_sub(1);
             free[die as usize] = left.ok_or_else(|| {
                 Refusal::damaged(format!(
                     "die {die} has no erased block left to merge a log block"
                 ))
             })?;
-            let owned = self.owned(l).map(|log| self.log_block(log));
-            for block in [Some(self.data(l)), owned].into_iter().flatten() {
+            let owned = self.owned(lbn).map(|log| self.log_block(log));
+            for block in [Some(self.data(lbn)), owned].into_iter().flatten() {
                 if block.is_some() {
                     free[self.die_of_block(block) as usize] += 1;
                 }

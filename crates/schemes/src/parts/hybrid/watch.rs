@@ -1,7 +1,7 @@
 //! Where the newest copy of every page is, and who hears of its moves.
 
 use super::{Hybrid, Log, LogPage};
-use floatgate_core::address::{DieLpn, Ppn};
+use floatgate_core::address::{DieLpn, Lbn, Ppn};
 
 /// Why a page of a log block stopped being valid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,21 +20,21 @@ pub trait Watch {
     /// blocks: sequential ones can, hot and cold ones never. The recovery goes by it.
     const MERGES_ALONE_WRITE_DATA: bool = false;
 
-    /// A page of logical block `l` has become valid in `log`.
+    /// A page of logical block `lbn` has become valid in `log`.
     #[inline(always)]
-    fn gained(&mut self, log: Log, l: u32) {
-        let _ = (log, l);
+    fn gained(&mut self, log: Log, lbn: Lbn) {
+        let _ = (log, lbn);
     }
-    /// A page of logical block `l` is no longer valid in `log`. Comes before the `gained` of its new place.
+    /// A page of logical block `lbn` is no longer valid in `log`. Comes before the `gained` of its new place.
     #[inline(always)]
-    fn lost(&mut self, log: Log, l: u32, why: Loss) {
-        let _ = (log, l, why);
+    fn lost(&mut self, log: Log, lbn: Lbn, why: Loss) {
+        let _ = (log, lbn, why);
     }
-    /// The newest version of local page `lpn` of logical block `l` has moved; `None` stands for a data block or
+    /// The newest version of local page `lpn` of logical block `lbn` has moved; `None` stands for a data block or
     /// nowhere. Comes after `lost` and `gained` of the same move.
     #[inline(always)]
-    fn moved(&mut self, lpn: DieLpn, l: u32, from: Option<LogPage>, to: Option<LogPage>) {
-        let _ = (lpn, l, from, to);
+    fn moved(&mut self, lpn: DieLpn, lbn: Lbn, from: Option<LogPage>, to: Option<LogPage>) {
+        let _ = (lpn, lbn, from, to);
     }
     /// `log` has been erased or has become a data block.
     #[inline(always)]
@@ -101,7 +101,7 @@ impl<W: Watch> Hybrid<W> {
     }
 
     /// The valid pages of a log block: position, local page, logical block.
-    pub fn valid_pages(&self, log: Log) -> impl Iterator<Item = (u32, DieLpn, u32)> + '_ {
+    pub fn valid_pages(&self, log: Log) -> impl Iterator<Item = (u32, DieLpn, Lbn)> + '_ {
         (0..self.pages_per_block())
             .filter(move |&position| self.is_valid_at(log, position))
             .map(move |position| {
@@ -113,30 +113,30 @@ impl<W: Watch> Hybrid<W> {
     /// The one place where the newest version of a page moves.
     #[inline]
     pub(super) fn move_newest(&mut self, lpn: DieLpn, to: Ppn, why: Loss) {
-        let (l, _) = self.split(lpn);
+        let (lbn, _) = self.split(lpn);
         let from = std::mem::replace(&mut self.newest[lpn.index()], to);
         let left = self.log_page_at(from);
         if let Some(LogPage { log, .. }) = left {
             self.logs[log].valid -= 1;
-            self.watch.lost(log, l, why);
+            self.watch.lost(log, lbn, why);
         }
         let entered = self.log_page_at(to);
         if let Some(LogPage { log, .. }) = entered {
             self.logs[log].valid += 1;
-            self.watch.gained(log, l);
+            self.watch.gained(log, lbn);
         }
-        self.watch.moved(lpn, l, left, entered);
+        self.watch.moved(lpn, lbn, left, entered);
     }
 
-    /// The newest version of a page of logical block `l` has been copied to a block that is no log block.
+    /// The newest version of a page of logical block `lbn` has been copied to a block that is no log block.
     #[inline(always)]
-    pub(super) fn leave(&mut self, lpn: DieLpn, l: u32, to: Ppn) {
+    pub(super) fn leave(&mut self, lpn: DieLpn, lbn: Lbn, to: Ppn) {
         let from = std::mem::replace(&mut self.newest[lpn.index()], to);
         let left = self.log_page_at(from);
         if let Some(LogPage { log, .. }) = left {
             self.logs[log].valid -= 1;
-            self.watch.lost(log, l, Loss::Moved);
+            self.watch.lost(log, lbn, Loss::Moved);
         }
-        self.watch.moved(lpn, l, left, None);
+        self.watch.moved(lpn, lbn, left, None);
     }
 }
