@@ -6,7 +6,7 @@ use core::ops::Range;
 
 use crate::address::{LogicalPage, Lpn};
 use crate::described::Described;
-use crate::flash::{Flash, Preload, Slot};
+use crate::flash::{Done, Flash, Preload, Slot};
 use crate::geometry::Space;
 use crate::refusal::Refusal;
 
@@ -200,32 +200,17 @@ pub trait Ftl: Described + Send + 'static {
     ) -> Result<Self, MountError<F::Error>>;
 
     /// Writes a page from the host's buffer.
-    fn write_page<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        page: Self::Page,
-        slot: Slot,
-    ) -> Result<(), F::Error>;
+    fn write_page<F: Flash>(&mut self, flash: &mut F, page: Self::Page, slot: Slot) -> Done<F>;
 
     /// Reads a page into the host's buffer.
-    fn read_page<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        page: Self::Page,
-        slot: Slot,
-    ) -> Result<(), F::Error>;
+    fn read_page<F: Flash>(&mut self, flash: &mut F, page: Self::Page, slot: Slot) -> Done<F>;
 
     /// Drops a page: it reads as zeroes from now on.
-    fn trim_page<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        page: Self::Page,
-        slot: Slot,
-    ) -> Result<(), F::Error>;
+    fn trim_page<F: Flash>(&mut self, flash: &mut F, page: Self::Page, slot: Slot) -> Done<F>;
 
     /// Writes the pages of a run.
     #[inline(always)]
-    fn write<F: Flash>(&mut self, flash: &mut F, run: &Run<Self::Page>) -> Result<(), F::Error> {
+    fn write<F: Flash>(&mut self, flash: &mut F, run: &Run<Self::Page>) -> Done<F> {
         for (page, slot) in run.iter() {
             self.write_page(flash, page, slot)?;
         }
@@ -234,7 +219,7 @@ pub trait Ftl: Described + Send + 'static {
 
     /// Reads the pages of a run.
     #[inline(always)]
-    fn read<F: Flash>(&mut self, flash: &mut F, run: &Run<Self::Page>) -> Result<(), F::Error> {
+    fn read<F: Flash>(&mut self, flash: &mut F, run: &Run<Self::Page>) -> Done<F> {
         for (page, slot) in run.iter() {
             self.read_page(flash, page, slot)?;
         }
@@ -243,7 +228,7 @@ pub trait Ftl: Described + Send + 'static {
 
     /// Drops the pages of a run.
     #[inline]
-    fn trim<F: Flash>(&mut self, flash: &mut F, run: &Run<Self::Page>) -> Result<(), F::Error> {
+    fn trim<F: Flash>(&mut self, flash: &mut F, run: &Run<Self::Page>) -> Done<F> {
         for (page, slot) in run.iter() {
             self.trim_page(flash, page, slot)?;
         }
@@ -258,13 +243,13 @@ pub trait Ftl: Described + Send + 'static {
 
     /// Timed work that is due, and background work in idle time.
     #[inline(always)]
-    fn tick<F: Flash>(&mut self, flash: &mut F, tick: &Tick) -> Result<(), F::Error> {
+    fn tick<F: Flash>(&mut self, flash: &mut F, tick: &Tick) -> Done<F> {
         let _ = (flash, tick);
         Ok(())
     }
 
     /// Clean shutdown: writes what a quick next start needs.
-    fn shutdown<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
+    fn shutdown<F: Flash>(&mut self, flash: &mut F) -> Done<F> {
         let _ = flash;
         Ok(())
     }

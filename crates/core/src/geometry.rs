@@ -246,6 +246,19 @@ impl Space {
         self.geometry.blocks_per_die * self.dies
     }
 
+    /// Physical page `index` of this space, counted from the first of its first die.
+    #[inline(always)]
+    pub fn ppn(&self, index: usize) -> Ppn {
+        let first = self.geometry.pbn(self.first_die, 0);
+        self.geometry.ppn(first, index as u32)
+    }
+
+    /// Which physical page of this space it is, counted alike: the index into a table of them.
+    #[inline(always)]
+    pub fn index_of(&self, ppn: Ppn) -> usize {
+        ppn.index() - self.ppn(0).index()
+    }
+
     /// The LPN that an OOB names for a local page (numbered die by die, see above).
     #[inline(always)]
     pub fn device_lpn(&self, local: DieLpn) -> Lpn {

@@ -15,7 +15,7 @@
 //!
 //! **Deviations and why.** No hot and cold data: every page is carried round. Improving on that is left to the reader.
 
-use floatgate_core::flash::{Cause, Flash, Oob, Preload, Role, Slot};
+use floatgate_core::flash::{Cause, Done, Flash, Oob, Preload, Role, Slot};
 use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Start, audited};
 use floatgate_core::report::{Table, bits_for};
 use floatgate_core::{Described, DieLpn, Geometry, Ppn, Refusal, Space, options};
@@ -69,22 +69,15 @@ impl Ring {
 
     /// The physical page of that index, counted round the ring.
     fn ppn(&self, index: usize) -> Ppn {
-        Ppn(self.first().0 + (index % self.page_at.len()) as u32)
-    }
-
-    /// The first physical page of the die.
-    fn first(&self) -> Ppn {
-        let geometry = &self.space.geometry;
-        geometry.first_page(geometry.pbn(self.space.first_die, 0))
+        self.space.ppn(index % self.page_at.len())
     }
 
     /// Notes where the newest copy of a page is; `NONE` if it has none any more.
     fn set_place(&mut self, page: DieLpn, place: Ppn) {
-        let first = self.first().index();
         let old = std::mem::replace(&mut self.map[page.index()], place);
         for (at, page) in [(old, DieLpn::NONE), (place, page)] {
             if at.is_some() {
-                self.page_at[at.index() - first] = page;
+                self.page_at[self.space.index_of(at)] = page;
             }
         }
     }
@@ -103,7 +96,7 @@ impl Ring {
         at
     }
 
-    fn collect_tail<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
+    fn collect_tail<F: Flash>(&mut self, flash: &mut F) -> Done<F> {
         let pages = self.space.geometry.pages_per_block as usize;
         let tail = (self.next + self.erased) % self.page_at.len();
         let block = self.space.geometry.block_of(self.ppn(tail));
@@ -171,12 +164,10 @@ impl Ftl for Ring {
         let in_use = scan.blocks().filter(|(_, found)| found.valid > 0);
         if let Some((head, _)) = in_use.max_by_key(|(_, found)| found.last) {
             let pages = space.geometry.pages_per_block as usize;
-            let end = (space.geometry.first_page(head).0 - ring.first().0) as usize + pages;
+            let end = space.index_of(space.geometry.first_page(head)) + pages;
             let left = pages - flash.ledger().write_pointer(head) as usize;
-            let blocks = (end..)
-                .step_by(pages)
-                .map(|i| space.geometry.block_of(ring.ppn(i)));
-            let ahead = blocks.take_while(|block| blank.contains(block)).count();
+            let is_blank = |&i: &usize| blank.contains(&space.geometry.block_of(ring.ppn(i)));
+            let ahead = (end..).step_by(pages).take_while(is_blank).count();
             (ring.next, ring.erased) = (end - left, left + pages * ahead);
             if ring.erased < pages {
                 return Err(Refusal::no_room("no erased block for a collection".into()).into());
@@ -185,12 +176,7 @@ impl Ftl for Ring {
         audited(ring, flash)
     }
 
-    fn write_page<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        page: DieLpn,
-        slot: Slot,
-    ) -> Result<(), F::Error> {
+    fn write_page<F: Flash>(&mut self, flash: &mut F, page: DieLpn, slot: Slot) -> Done<F> {
         while self.erased <= self.erased_min {
             self.collect_tail(flash)?;
         }
@@ -201,34 +187,32 @@ impl Ftl for Ring {
         Ok(())
     }
 
-    fn read_page<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        page: DieLpn,
-        slot: Slot,
-    ) -> Result<(), F::Error> {
-        let at = self.map[page.index()];
-        if at.is_none() {
-            flash.absent(slot, F::Token::default());
-            return Ok(());
+    fn read_page<F: Flash>(&mut self, flash: &mut F, page: DieLpn, slot: Slot) -> Done<F> {
+        match self.map[page.index()] {
+            Ppn::NONE => flash.absent(slot, F::Token::default()),
+            at => drop(flash.read_host(slot, at, F::Token::default())?),
         }
-        flash.read_host(slot, at, F::Token::default())?;
         Ok(())
     }
 
-    fn trim_page<F: Flash>(&mut self, _: &mut F, page: DieLpn, _: Slot) -> Result<(), F::Error> {
+    fn trim_page<F: Flash>(&mut self, _: &mut F, page: DieLpn, _: Slot) -> Done<F> {
         self.set_place(page, Ppn::NONE);
         Ok(())
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {
-        let first = self.first().0;
-        for (page, &at) in (0..).map(DieLpn).zip(&self.map) {
-            let noted = |at: Ppn| self.page_at[(at.0 - first) as usize];
-            if at.is_some() && !(flash.ledger().is_programmed(at) && noted(at) == page) {
+        let mut live = 0;
+        for (page, &at) in (0..)
+            .map(DieLpn)
+            .zip(&self.map)
+            .filter(|(_, at)| at.is_some())
+        {
+            let noted = self.page_at[self.space.index_of(at)];
+            if !flash.ledger().is_programmed(at) || noted != page {
                 return Err(format!("page {} is not at {}", page.0, at.0));
             }
+            live += 1;
         }
-        Ok(self.map.iter().filter(|at| at.is_some()).count() as u64)
+        Ok(live)
     }
 }
