@@ -37,7 +37,7 @@ pub fn start_content(lpn: Lpn, page_bytes: usize) -> Vec<u8> {
 /// What most calls of a scheme come to: nothing, or the error of the flash.
 pub type Done<F> = Result<(), <F as Flash>::Error>;
 
-/// NAND flash, simulated or real: ten calls that every flash has, four with defaults. See the module's text.
+/// NAND flash, simulated or real: eleven calls that every flash has, three with defaults. See the module's text.
 ///
 /// Program rules (a page once an erase, ascending order where the cells want it) are enforced by every
 /// implementation; a scheme that would break them has a bug, and the flash panics in tests and
