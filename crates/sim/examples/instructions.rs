@@ -54,7 +54,7 @@ fn run<S: Ftl<Page = Lpn>, C: Clock>(config: &RunConfig, writes: u64) {
         let played = session.request(&request);
         played.expect("the device has the page");
     }
-    session.settle();
+    session.finish();
     println!("{} ns", session.metrics.last_completion_ns);
 }
 

@@ -64,7 +64,7 @@ fn amplification<S: Ftl<Page = Lpn>>(
         }
         session.page_request(Kind::Write, Lpn(next() as u32), 1, 0);
     }
-    session.settle();
+    session.finish();
     session.check_laws().expect("laws hold");
     let c = session.flash.ledger.counters;
     (c.programs.sum() as f64 / c.programs.host as f64, session)

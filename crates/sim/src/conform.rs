@@ -3,10 +3,10 @@
 
 use floatgate_core::options::Value as OptionValue;
 use floatgate_core::wear::{WEAR_GAP, WearLeveling};
-use floatgate_core::{Ftl, Lpn, ProgramOrder, Refusal, Start, Tick};
+use floatgate_core::{Ftl, Lpn, ProgramOrder, Refusal, Run, Start, Tick};
 use serde_json::Value;
 
-use crate::clock::{Closed, Mode, list};
+use crate::clock::{Clock, Closed, Mode, list};
 use crate::config::{Device, Host, RunConfig};
 use crate::host::Kind;
 use crate::part::part;
@@ -224,7 +224,7 @@ pub(crate) fn conform_scheme<S: Ftl<Page = Lpn>>(
         let idle_ns = last_arrival_ns.replace(now_ns).map(|last| last..now_ns);
         let tick = Tick { now_ns, idle_ns };
         let Ok(()) = session.ftl.tick(&mut session.flash, &tick);
-        session.untimed(request.kind, Lpn(request.first as u32), request.pages);
+        play_untimed(&mut session, i as u64, request);
     }
     session.check_laws()?;
     let flash = &session.flash;
@@ -234,6 +234,37 @@ pub(crate) fn conform_scheme<S: Ftl<Page = Lpn>>(
         &flash.ledger.counters,
         &session.ftl.counters(),
     ))
+}
+
+/// Hands a request to the scheme; when the clock says it ends does not matter.
+fn play_untimed<S: Ftl<Page = Lpn>>(
+    session: &mut Session<S, Closed>,
+    number: u64,
+    request: &VectorRequest,
+) {
+    let (first, pages) = (Lpn(request.first as u32), request.pages);
+    let run = Run::whole(first, pages);
+    session.flash.begin_request(number, 0, None);
+    let count = u64::from(pages);
+    let Ok(()) = match request.kind {
+        Kind::Read => {
+            session.host.page_reads += count;
+            session.ftl.read(&mut session.flash, &run)
+        }
+        Kind::Write => {
+            session.host.page_writes += count;
+            session.ftl.write(&mut session.flash, &run)
+        }
+        _ => {
+            session.host.page_trims += count;
+            session.trim(&run)
+        }
+    };
+    session.flash.end_request(false);
+    session.flash.clock.drain(&mut Vec::new());
+    if request.kind != Kind::Read {
+        session.live.set(first, pages, request.kind == Kind::Write);
+    }
 }
 
 /// Keys that the vector holds and that came out otherwise.

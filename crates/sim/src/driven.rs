@@ -4,8 +4,7 @@ use floatgate_core::{Ftl, Lpn};
 
 use crate::clock::Clock;
 use crate::host::Kind;
-use crate::run::READ_AHEAD;
-use crate::session::Session;
+use crate::session::{READ_AHEAD, Session};
 
 /// Between two arrivals: apart enough that no queue grows under one page a request.
 const GAP_NS: u64 = 10_000_000;
@@ -56,7 +55,7 @@ impl std::ops::AddAssign for Done {
     }
 }
 
-/// A device with a scheme, whichever it is. [`Scheme::drive`](crate::run::Scheme::drive) makes one.
+/// A device with a scheme, whichever it is. `Simulated::drive` makes one.
 pub trait Driven {
     /// Plays requests one after the other, with full timing and metrics.
     fn play(&mut self, asks: &[Ask]);
@@ -112,7 +111,7 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Driven for Device<S, C> {
     }
 
     fn check(&mut self) -> Result<(), String> {
-        self.session.settle();
+        self.session.finish();
         self.session.check_laws()
     }
 }

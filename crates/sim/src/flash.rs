@@ -117,12 +117,6 @@ impl<C: Clock> SimFlash<C> {
         None
     }
 
-    /// Ends a host request of whole pages; its completion, if the clock knows it already.
-    #[inline(always)]
-    pub fn end_whole_request(&mut self) -> Option<Completion> {
-        self.clock.end_request_known()
-    }
-
     /// Between these calls a host read fetches the old content of a partly written page.
     pub fn read_old_content(&mut self, on: bool) {
         self.reading_old_content = on;

@@ -71,7 +71,7 @@ impl Flight {
     /// Passes writes and trims that are done, and finds the next flush that has nothing left to
     /// wait for, with its number; then drops what is done from the front.
     #[inline]
-    pub(crate) fn settle(&mut self) -> Option<(u64, InFlight)> {
+    pub(crate) fn next_flush(&mut self) -> Option<(u64, InFlight)> {
         let mut flush = None;
         while let Some(request) = self
             .requests

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::config::{Beyond, Device, Host};
 use crate::flash::Partial;
+use crate::span::PageSize;
 
 /// What a request is for the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,14 +24,14 @@ pub enum Kind {
     EmptyTrim,
 }
 
-/// A contiguous run of logical pages: a request, or one part of a request that was cut.
+/// Logical pages that follow each other: a request, or what lies between two cuts of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct Segment {
     /// First page.
     pub first: Lpn,
     /// Pages.
     pub pages: u32,
-    /// Page of the whole request that this part begins with.
+    /// Page of the whole request that this segment begins with.
     pub first_slot: u32,
 }
 
@@ -39,8 +40,8 @@ pub struct Part {
 pub struct PageRequest {
     /// What it asks.
     pub kind: Option<Kind>,
-    /// Its parts, in ascending order of the input's addresses.
-    pub parts: Vec<Part>,
+    /// Its segments, in ascending order of the input's addresses.
+    pub segments: Vec<Segment>,
     /// Pages in all.
     pub pages: u32,
     /// Transfers that are less than a page (reads), if there are any.
@@ -56,8 +57,8 @@ impl PageRequest {
     #[inline]
     pub fn whole(&mut self, kind: Kind, first: Lpn, pages: u32) {
         self.kind = Some(kind);
-        self.parts.clear();
-        self.parts.push(Part {
+        self.segments.clear();
+        self.segments.push(Segment {
             first,
             pages,
             first_slot: 0,
@@ -82,38 +83,15 @@ pub enum BeyondEnd {
     TooLong,
 }
 
-/// The bytes of a page; nearly always a power of two, and then nobody divides.
-#[derive(Clone, Copy, Debug)]
-struct PageBytes {
-    bytes: u64,
-    shift: Option<u32>,
-}
-
-impl PageBytes {
-    fn new(bytes: u64) -> Self {
-        let shift = bytes.is_power_of_two().then(|| bytes.trailing_zeros());
-        Self { bytes, shift }
-    }
-
-    /// The page of a byte, and the place inside it.
-    #[inline]
-    fn split(self, byte: u64) -> (u64, u64) {
-        match self.shift {
-            Some(shift) => (byte >> shift, byte & (self.bytes - 1)),
-            None => (byte / self.bytes, byte % self.bytes),
-        }
-    }
-}
-
 /// Turns requests into pages for one device.
 #[derive(Debug)]
 pub struct PageMapper {
-    page_bytes: PageBytes,
+    pub(crate) page_size: PageSize,
     sub_page_bytes: u64,
     sectors: u32,
     device: Device,
-    logical_pages: u64,
-    beyond: Beyond,
+    pub(crate) logical_pages: u64,
+    pub(crate) beyond: Beyond,
     write_zeroes_as_writes: bool,
     region_pages: u64,
     regions: FxHashMap<(u32, u64), u32>,
@@ -125,7 +103,7 @@ impl PageMapper {
     /// A mapper for a device under a host's policies.
     pub fn new(device: &Device, host: &Host) -> Self {
         Self {
-            page_bytes: PageBytes::new(device.part.page_bytes.into()),
+            page_size: PageSize::new(device.part.page_bytes.into()),
             sub_page_bytes: (device.part.page_bytes / device.part.sectors).into(),
             sectors: device.part.sectors,
             logical_pages: device.logical_pages,
@@ -151,7 +129,7 @@ impl PageMapper {
     /// The first page of a request, as far as that is known without giving a region its place.
     #[inline]
     pub fn first_page(&self, request: &Request) -> Option<Lpn> {
-        let (page, _) = self.page_bytes.split(request.offset);
+        let page = self.page_size.span(request.offset, request.bytes).first;
         let page = match self.beyond {
             Beyond::Error => page,
             Beyond::Wrap | Beyond::Compact => self.elsewhere(request.volume, page)?,
@@ -169,28 +147,12 @@ impl PageMapper {
         Some(region * self.region_pages + page % self.region_pages)
     }
 
-    /// Kind, first page and number of pages of a read or write of whole pages that the device has: what most
-    /// requests are, and the short way to the same as [`PageMapper::map`].
-    #[inline]
-    pub fn whole_pages(&self, request: &Request) -> Option<(Kind, Lpn, u32)> {
-        let kind = match request.op {
-            Op::Read => Kind::Read,
-            Op::Write => Kind::Write,
-            _ => return None,
-        };
-        let (first, head) = self.page_bytes.split(request.offset);
-        let (pages, tail) = self.page_bytes.split(request.bytes);
-        let end = first.checked_add(pages)?;
-        let whole = (head | tail) == 0 && pages > 0 && end <= self.logical_pages;
-        (whole && self.beyond == Beyond::Error).then_some((kind, Lpn(first as u32), pages as u32))
-    }
-
     /// The pages of a request, into `out` (reused from request to request).
     ///
     /// # Errors
     /// If the device does not have the address.
     pub fn map(&mut self, request: &Request, out: &mut PageRequest) -> Result<(), BeyondEnd> {
-        out.parts.clear();
+        out.segments.clear();
         out.partial = None;
         (out.first_partial, out.last_partial, out.pages) = (false, false, 0);
         let kind = match request.op {
@@ -203,15 +165,13 @@ impl PageMapper {
                 return Ok(());
             }
         };
-        let (start, end) = (request.offset, request.offset.saturating_add(request.bytes));
-        let (start_page, head) = self.page_bytes.split(start);
-        let (end_page, tail) = self.page_bytes.split(end);
-        let (head, tail) = (head != 0, tail != 0);
-        let (first, last) = if kind == Kind::Trim {
-            (start_page + u64::from(head), end_page)
-        } else {
-            (start_page, end_page + u64::from(tail))
+        let span = self.page_size.span(request.offset, request.bytes);
+        let pages = match kind {
+            Kind::Trim => span.inside(),
+            _ => span.touched(),
         };
+        let (first, last) = (pages.start, pages.end);
+        let (head, tail) = (span.head != 0, span.tail != 0);
         if first >= last {
             out.kind = Some(if kind == Kind::Trim {
                 Kind::EmptyTrim
@@ -225,7 +185,9 @@ impl PageMapper {
             return Err(BeyondEnd::TooLong);
         }
         match kind {
-            Kind::Read if head || tail => self.short_transfers(start, end, first, last, out),
+            Kind::Read if head || tail => {
+                self.short_transfers(request, first, last, out);
+            }
             Kind::Write => {
                 out.first_partial = head || (last - first == 1 && tail);
                 out.last_partial = tail && last - first > 1;
@@ -236,12 +198,14 @@ impl PageMapper {
     }
 
     /// Sub-pages that the first and the last page transfer.
-    fn short_transfers(&self, start: u64, end: u64, first: u64, last: u64, out: &mut PageRequest) {
+    fn short_transfers(&self, request: &Request, first: u64, last: u64, out: &mut PageRequest) {
+        let start = request.offset;
+        let end = start.saturating_add(request.bytes);
         let sub = |byte: u64| byte / self.sub_page_bytes;
         let sub_up = |byte: u64| byte.div_ceil(self.sub_page_bytes);
         let whole = u64::from(self.sectors);
-        let head = start - first * self.page_bytes.bytes;
-        let tail = end - (last - 1) * self.page_bytes.bytes;
+        let head = start - first * self.page_size.bytes();
+        let tail = end - (last - 1) * self.page_size.bytes();
         let (first_sectors, last_sectors) = if last - first == 1 {
             (sub_up(tail) - sub(head), whole)
         } else {
@@ -278,7 +242,7 @@ impl PageMapper {
                 last_page: last - 1,
             }),
             Beyond::Error => {
-                out.parts.push(Part {
+                out.segments.push(Segment {
                     first: Lpn(first as u32),
                     pages: out.pages,
                     first_slot: 0,
@@ -290,7 +254,7 @@ impl PageMapper {
                 while at < last {
                     let inside = at % self.logical_pages;
                     let pages = (self.logical_pages - inside).min(last - at);
-                    out.parts.push(Part {
+                    out.segments.push(Segment {
                         first: Lpn(inside as u32),
                         pages: pages as u32,
                         first_slot: (at - first) as u32,
@@ -318,7 +282,7 @@ impl PageMapper {
             // A trim gives no region its place; what it would drop was never written.
             if let Some(number) = self.region((volume, region), kind != Kind::Trim)? {
                 let first_page = u64::from(number) * self.region_pages + inside;
-                out.parts.push(Part {
+                out.segments.push(Segment {
                     first: Lpn(first_page as u32),
                     pages: pages as u32,
                     first_slot: (at - first) as u32,
@@ -327,8 +291,8 @@ impl PageMapper {
             at += pages;
         }
         if kind == Kind::Trim {
-            out.pages = out.parts.iter().map(|part| part.pages).sum();
-            if out.parts.is_empty() {
+            out.pages = out.segments.iter().map(|segment| segment.pages).sum();
+            if out.segments.is_empty() {
                 out.kind = Some(Kind::EmptyTrim);
             }
         }
@@ -353,67 +317,5 @@ impl PageMapper {
         };
         self.last_region = Some((key, number));
         Ok(Some(number))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::part::part;
-    use floatgate_core::rng::SplitMix64;
-
-    /// The short way gives what the long way gives, or nothing, and both ways agree with what is asked for ahead.
-    #[test]
-    fn whole_pages_are_mapped_as_by_the_long_way() {
-        let mut rng = SplitMix64::new(11);
-        let mut short_ways = 0;
-        for page_bytes in [4096, 18_432] {
-            let mut part = part("mt29f16g08").expect("a preset").clone();
-            part.page_bytes = page_bytes;
-            let device = Device::one_die_a_channel(part, 2, 32, 64);
-            for beyond in [Beyond::Error, Beyond::Wrap, Beyond::Compact] {
-                let host = Host {
-                    beyond,
-                    ..Host::default()
-                };
-                let mut mapper = PageMapper::new(&device, &host);
-                for _ in 0..3_000 {
-                    let sectors = u64::from(page_bytes) / 512;
-                    let unit = if rng.below(2) == 0 {
-                        512
-                    } else {
-                        page_bytes.into()
-                    };
-                    let request = Request {
-                        arrival_ns: 0,
-                        op: [Op::Read, Op::Write, Op::Trim, Op::Flush][rng.below(4) as usize],
-                        volume: 0,
-                        offset: rng.below(70 * sectors * 512 / unit) * unit,
-                        bytes: rng.below(6) * unit,
-                    };
-                    let short = mapper.whole_pages(&request);
-                    let mut long = PageRequest::default();
-                    let mapped = mapper.map(&request, &mut long);
-                    if let Some((kind, first, pages)) = short {
-                        short_ways += 1;
-                        let part = Part {
-                            first,
-                            pages,
-                            first_slot: 0,
-                        };
-                        assert_eq!((mapped, long.kind), (Ok(()), Some(kind)));
-                        assert_eq!((&long.parts[..], long.pages), (&[part][..], pages));
-                        assert!(!long.first_partial && !long.last_partial);
-                        assert!(long.partial.is_none());
-                    }
-                    if let (Ok(()), Some(part)) = (mapped, long.parts.first())
-                        && request.op != Op::Trim
-                    {
-                        assert_eq!(mapper.first_page(&request), Some(part.first));
-                    }
-                }
-            }
-        }
-        assert!(short_ways > 500);
     }
 }

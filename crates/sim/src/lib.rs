@@ -6,6 +6,7 @@
 //! | [`clock`] | when operations start and end, to the nanosecond |
 //! | [`flash`] | [`flash::SimFlash`]: program rules, counters and a clock under one scheme |
 //! | [`host`] | trace requests to page requests: partial pages, addresses past the end, trims |
+//! | [`span`] | which pages a stretch of bytes touches |
 //! | [`session`] | one scheme, one flash, one host: requests in, measurements out |
 //! | [`run`] | a whole run by the name of its scheme |
 //! | [`streamed`] | a trace decoded on a second thread while it is played |
@@ -36,5 +37,6 @@ pub mod recovery;
 pub mod requests;
 pub mod run;
 pub mod session;
+pub mod span;
 pub mod streamed;
 pub mod wear;

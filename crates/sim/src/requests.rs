@@ -171,7 +171,7 @@ impl Recorder {
         let (first_lpn, count) = match kind {
             Kind::Flush | Kind::EmptyTrim => (0, 0),
             _ => (
-                pages.parts.first().map_or(0, |part| part.first.0),
+                pages.segments.first().map_or(0, |segment| segment.first.0),
                 pages.pages,
             ),
         };

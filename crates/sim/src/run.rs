@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use floatgate_core::catalog::Life;
 use floatgate_core::described::RecoveryCost;
 use floatgate_core::wear::WearLeveling;
-use floatgate_core::{Ftl, Lpn, Refusal};
+use floatgate_core::{Ftl, Lpn, Refusal, Space};
 use floatgate_trace::{Request, TraceError};
 
 use crate::ageing::{self, Aged};
@@ -16,7 +16,8 @@ use crate::driven::{Device, Driven};
 use crate::host::BeyondEnd;
 use crate::record::{Counters, Record};
 use crate::requests::RequestRow;
-use crate::session::{Session, options_of};
+use crate::session::{READ_AHEAD, Session, options_of};
+use crate::span::Regions;
 use crate::wear::Levelling;
 
 /// A run ended without a record.
@@ -141,6 +142,7 @@ pub struct Simulated {
     memory_bytes: fn(&RunConfig) -> Result<u64, Refusal>,
     recovery_costs: fn(&RunConfig) -> Result<Vec<RecoveryCost>, Refusal>,
     conform: fn(&RunConfig, &[VectorRequest]) -> Result<Counters, String>,
+    check: fn(&RunConfig) -> Result<(), Refusal>,
     drive: fn(&RunConfig) -> Result<Box<dyn Driven>, Refusal>,
 }
 
@@ -151,6 +153,7 @@ impl Life for Simulated {
             memory_bytes: memory_bytes_of::<S>,
             recovery_costs: recovery_costs_of::<S>,
             conform: conform_scheme::<S>,
+            check: check_scheme::<S>,
             drive: drive_scheme::<S>,
         }
     }
@@ -231,6 +234,15 @@ impl Simulated {
         (self.conform)(config, requests)
     }
 
+    /// Whether the scheme takes the device of a configuration, as far as it can tell without making one: some schemes
+    /// find out only in [`drive`](Self::drive).
+    ///
+    /// # Errors
+    /// The refusal of geometry, host, options or scheme.
+    pub fn check(&self, config: &RunConfig) -> Result<(), Refusal> {
+        (self.check)(config)
+    }
+
     /// A device in its start state, not aged, to be driven without a trace.
     ///
     /// # Errors
@@ -245,6 +257,13 @@ fn closed_form(config: &RunConfig) -> Result<bool, Refusal> {
     let machine = config.device.machine();
     machine.validate().map_err(|text| Refusal::of_all(text))?;
     Ok(Closed::fits(&machine))
+}
+
+fn check_scheme<S: Ftl<Page = Lpn>>(config: &RunConfig) -> Result<(), Refusal> {
+    closed_form(config)?;
+    let geometry = config.device.geometry()?;
+    config.host.check()?;
+    S::check(&Space::whole(&geometry), &options_of::<S>(config)?)
 }
 
 fn drive_scheme<S: Ftl<Page = Lpn>>(config: &RunConfig) -> Result<Box<dyn Driven>, Refusal> {
@@ -288,15 +307,11 @@ fn run_on<S: Ftl<Page = Lpn>, C: Clock>(mut job: Job<'_>) -> Result<Record, RunE
         session.record_requests();
     }
     play(&mut session, &mut job)?;
-    session.settle();
+    session.finish();
     hand_over(&mut session, &mut job, 1)?;
     session.check_laws().map_err(RunError::Law)?;
     Ok(Record::of(&session, aged))
 }
-
-/// Requests read before they are played, so that their table entries are at hand by then: about as many as
-/// a processor has memory accesses under way.
-pub(crate) const READ_AHEAD: usize = 16;
 
 /// The next requests of a source, each with its place.
 #[derive(Default)]
@@ -393,8 +408,7 @@ fn beyond_text<S: Ftl<Page = Lpn>, C: Clock>(
         )),
         BeyondEnd::Regions => {
             let region_pages = session.mapper().region_pages();
-            let needed =
-                regions_needed(job, session.config(), region_pages * page_bytes)? * region_pages;
+            let needed = regions_needed(job, region_pages * page_bytes)? * region_pages;
             Ok(format!(
                 "{position}: the trace touches more than the device holds: {needed} pages are needed in regions of {region_pages}, \
                  the device has {pages}\n  help: a larger device (logical_pages = {needed} or more), or host.beyond = \"wrap\""
@@ -404,28 +418,13 @@ fn beyond_text<S: Ftl<Page = Lpn>, C: Clock>(
 }
 
 /// Regions that the reads and writes of the whole trace touch.
-fn regions_needed(
-    job: &mut Job<'_>,
-    config: &RunConfig,
-    region_bytes: u64,
-) -> Result<u64, RunError> {
-    let mut regions = rustc_hash::FxHashSet::default();
+fn regions_needed(job: &mut Job<'_>, region_bytes: u64) -> Result<u64, RunError> {
+    let mut regions = Regions::new(&job.config.host, region_bytes);
     job.source.rewind()?;
     while let Some(request) = job.source.next()? {
-        let writes_zeroes = config.host.write_zeroes_as_writes;
-        let touches = match request.op {
-            floatgate_trace::Op::Read | floatgate_trace::Op::Write => true,
-            floatgate_trace::Op::WriteZeroes => writes_zeroes,
-            _ => false,
-        };
-        if touches && request.bytes > 0 {
-            let last = (request.end() - 1) / region_bytes;
-            regions.extend(
-                (request.offset / region_bytes..=last).map(|region| (request.volume, region)),
-            );
-        }
+        regions.add(&request);
     }
-    Ok(regions.len() as u64)
+    Ok(regions.count())
 }
 
 fn recovery_costs_of<S: Ftl<Page = Lpn>>(config: &RunConfig) -> Result<Vec<RecoveryCost>, Refusal> {

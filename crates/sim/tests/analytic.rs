@@ -140,7 +140,7 @@ fn sequential_rewrites_are_free_of_copies() {
     for _ in 0..5 {
         (0..pages).for_each(|lpn| session.page_request(Kind::Write, Lpn(lpn), 1, 0));
     }
-    session.settle();
+    session.finish();
     session.check_laws().unwrap();
     assert_eq!(session.flash.ledger.counters.programs.gc, 0);
 }

@@ -54,7 +54,7 @@ pub fn uniform<S: Ftl<Page = Lpn>>(
     for _ in 0..counted {
         session.page_request(Kind::Write, Lpn(rng.below(pages) as u32), 1, 0);
     }
-    session.settle();
+    session.finish();
     session.check_laws().expect("laws hold");
     session
 }

@@ -54,7 +54,7 @@ fn rows_of_the_throughput_table() {
         let time = |kind| {
             let mut session = Session::<Page, Events>::new(&config).unwrap();
             session.page_request(kind, Lpn(0), n, 0);
-            session.settle();
+            session.finish();
             session.metrics.last_completion_ns
         };
         assert_eq!(time(Kind::Read), read_ns, "{dies} dies, read {n}");
@@ -72,7 +72,7 @@ fn open_loop_counts_queueing_and_closed_loop_does_not() {
                 .request(&request(Op::Write, 1_000, 0, 2048))
                 .unwrap();
         }
-        session.settle();
+        session.finish();
         (
             session.metrics.writes.max_ns(),
             session.metrics.queue.max_ns,
@@ -97,7 +97,7 @@ fn a_partly_written_page_is_read_first_if_it_has_content() {
         session
             .request(&request(Op::Write, 0, offset, bytes))
             .unwrap();
-        session.settle();
+        session.finish();
         session.check_laws().unwrap();
         (
             session.metrics.partial_write_reads,
@@ -118,7 +118,7 @@ fn a_short_read_transfers_its_sub_pages_only() {
         session
             .request(&request(Op::Read, 0, offset, bytes))
             .unwrap();
-        session.settle();
+        session.finish();
         session.metrics.reads.max_ns()
     };
     assert_eq!(play(0, 512), 33_375);
@@ -137,7 +137,7 @@ fn flush_waits_for_writes() {
         session.request(&request(Op::Write, 0, 0, 4096)).unwrap();
         session.request(&request(Op::Flush, 10, 0, 0)).unwrap();
         session.request(&request(Op::Read, 20, 0, 2048)).unwrap();
-        session.settle();
+        session.finish();
         let m = &session.metrics;
         // With one place in the queue the flush is issued at the end of the write; counted from its arrival
         // that is the same instant.
@@ -178,7 +178,7 @@ fn both_clocks_agree_on_a_random_run() {
             };
             session.request(&request(op, at, offset, size)).unwrap();
         }
-        session.settle();
+        session.finish();
         session.check_laws().unwrap();
         let m = &session.metrics;
         (

@@ -91,7 +91,7 @@ impl Skewed {
             };
             session.page_request(Kind::Write, Lpn(rng.below(range) as u32), 1, 0);
         }
-        session.settle();
+        session.finish();
         session
             .check_laws()
             .unwrap_or_else(|law| panic!("{}: {law}", S::KEY));

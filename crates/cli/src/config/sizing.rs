@@ -1,14 +1,14 @@
 //! A device that suits its trace: as large as what the trace touches, with enough spare blocks that every
 //! scheme has its reserve, and so few that merges and garbage collection really happen.
 
-use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use floatgate_catalog::Scheme;
 use floatgate_core::Refusal;
 use floatgate_sim::config::{Beyond, Host, RunConfig};
 use floatgate_sim::run::RunError;
-use floatgate_trace::{Op, Request};
+use floatgate_sim::span::Regions;
+use floatgate_trace::Request;
 
 use super::Settings;
 use super::resolve::Plan;
@@ -26,60 +26,34 @@ const TRIAL_PAGES_MAX: u64 = 16 << 20;
 /// What of the address space a trace touches.
 #[derive(Clone, Debug)]
 pub struct Extent {
-    region_bytes: u64,
-    compact: bool,
-    zeroes_are_writes: bool,
-    regions: HashSet<(u32, u64)>,
-    /// The region touched last: requests are local.
-    last: Option<(u32, u64)>,
+    /// With `compact` only regions count, and not where they lie.
+    regions: Option<Regions>,
     end: u64,
 }
 
 impl Extent {
     /// Nothing touched yet, for a host and a page size.
     pub fn new(host: &Host, page_bytes: u32) -> Self {
+        let region_bytes = u64::from(host.region_pages(page_bytes)) * u64::from(page_bytes);
+        let compact = host.beyond == Beyond::Compact;
         Self {
-            region_bytes: u64::from(host.region_pages(page_bytes)) * u64::from(page_bytes),
-            compact: host.beyond == Beyond::Compact,
-            zeroes_are_writes: host.write_zeroes_as_writes,
-            regions: HashSet::new(),
-            last: None,
+            regions: compact.then(|| Regions::new(host, region_bytes)),
             end: 0,
         }
     }
 
     /// Takes a request.
     pub fn add(&mut self, request: &Request) {
-        let touches = match request.op {
-            Op::Read | Op::Write => request.bytes > 0,
-            Op::WriteZeroes => self.zeroes_are_writes && request.bytes > 0,
-            Op::Trim | Op::Flush => false,
-        };
-        // Trims are no reason for a larger device, but past its end they would stop a run.
-        if !self.compact {
-            self.end = self.end.max(request.end());
-        }
-        if self.compact && touches {
-            let (first, last) = (
-                request.offset / self.region_bytes,
-                (request.end() - 1) / self.region_bytes,
-            );
-            for region in (first..=last).map(|region| (request.volume, region)) {
-                if self.last != Some(region) {
-                    self.regions.insert(region);
-                    self.last = Some(region);
-                }
-            }
+        match &mut self.regions {
+            Some(regions) => regions.add(request),
+            // Trims are no reason for a larger device, but past its end they would stop a run.
+            None => self.end = self.end.max(request.end()),
         }
     }
 
     /// Bytes that the device must have.
     pub fn bytes(&self) -> u64 {
-        if self.compact {
-            self.regions.len() as u64 * self.region_bytes
-        } else {
-            self.end
-        }
+        self.regions.as_ref().map_or(self.end, Regions::bytes)
     }
 }
 
@@ -218,30 +192,57 @@ fn clip(blocks: u64) -> u32 {
 
 /// Adds spare blocks until no scheme refuses; if some refuse whatever there is, the fewest blocks with which
 /// the fewest refuse.
+///
+/// Schemes are asked for their checks first, which make nothing. Checks refuse nothing that a format would take; so if
+/// as many refuse the size that is best by the checks when the device is really made, it is the best of all. Else a
+/// scheme has said too little, and only making the device of every size tells.
 fn grow(plan: &mut Plan, settings: &Settings, schemes: &[&Scheme], data: u64, least: u64) {
-    let most = least * 3 + 64;
-    let (mut best, mut refusing_at_best) = (least, usize::MAX);
-    let mut spare = least;
-    while spare <= most {
-        plan.device.blocks = clip(data + spare);
-        let refusing = schemes
-            .iter()
-            .filter(|scheme| {
-                matches!(
-                    try_out(scheme, &plan.run_of(scheme, settings)),
-                    Err(Failure::Refused(_))
-                )
-            })
-            .count();
-        if refusing < refusing_at_best {
-            (best, refusing_at_best) = (spare, refusing);
+    let refuses = |blocks: u32, ask: fn(&Scheme, &RunConfig) -> Result<(), Failure>| {
+        let mut plan = plan.clone();
+        plan.device.blocks = blocks;
+        let refused = |scheme: &&&Scheme| {
+            matches!(
+                ask(scheme, &plan.run_of(scheme, settings)),
+                Err(Failure::Refused(_))
+            )
+        };
+        schemes.iter().filter(refused).count()
+    };
+    let sizes = || {
+        let most = least * 3 + 64;
+        std::iter::successors(Some(least), |spare| Some(spare + 1 + spare / 16))
+            .take_while(move |&spare| spare <= most)
+            .map(move |spare| clip(data + spare))
+    };
+    let (mut blocks, refusing) = best(sizes(), |blocks| refuses(blocks, ask_check));
+    if refuses(blocks, try_out) != refusing {
+        (blocks, _) = best(sizes(), |blocks| refuses(blocks, try_out));
+    }
+    plan.device.blocks = blocks;
+}
+
+/// The first size that the fewest refuse, and how many that are.
+fn best(sizes: impl Iterator<Item = u32>, refusing: impl Fn(u32) -> usize) -> (u32, usize) {
+    let mut best = (0, usize::MAX);
+    for blocks in sizes {
+        let refusing = refusing(blocks);
+        if refusing < best.1 {
+            best = (blocks, refusing);
         }
         if refusing == 0 {
             break;
         }
-        spare += 1 + spare / 16;
     }
-    plan.device.blocks = clip(data + best);
+    best
+}
+
+/// What the scheme can tell of a configuration without making its device.
+fn ask_check(scheme: &Scheme, config: &RunConfig) -> Result<(), Failure> {
+    guarded(|| {
+        scheme.life.simulated.memory_bytes(config)?;
+        scheme.life.simulated.check(config)?;
+        Ok(())
+    })
 }
 
 /// Why a run gave no record.
@@ -302,6 +303,7 @@ pub fn try_out(scheme: &Scheme, config: &RunConfig) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use floatgate_trace::Op;
 
     fn touch(extent: &mut Extent, op: Op, volume: u32, offset: u64, bytes: u64) {
         extent.add(&Request {

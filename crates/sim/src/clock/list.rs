@@ -13,7 +13,7 @@ use super::{MAX_DIES, Machine, Mode, OpKind, Phases, TIME_MAX_NS};
 
 /// Parameters of a part, by the names of docs/spec/timing.md, section 1.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct Part {
+pub struct Latencies {
     /// Cell time of a page read, ns.
     #[serde(rename = "tR")]
     pub t_r: u64,
@@ -79,7 +79,7 @@ pub struct TimingConfig {
     #[serde(default)]
     pub mode: Mode,
     /// Latencies and sizes.
-    pub part: Part,
+    pub part: Latencies,
 }
 
 impl TimingConfig {

@@ -1,6 +1,6 @@
 //! Absurd input, long runs, conformance files.
 
-use super::super::list::{self, Part, TimingConfig, TimingVector, replay_on};
+use super::super::list::{self, Latencies, TimingConfig, TimingVector, replay_on};
 use super::super::{Closed, Events, MAX_DIES, TIME_MAX_NS};
 use super::*;
 
@@ -158,7 +158,7 @@ fn the_config_of_a_vector_is_a_machine() {
         channels: 4,
         dies: 16,
         mode: Mode::Onfi,
-        part: Part {
+        part: Latencies {
             t_r: 20_000,
             t_prog: 200_000,
             t_bers: 1_500_000,

@@ -1,0 +1,47 @@
+//! The laws that hold after any run of any scheme (docs/spec/metrics.md): what the host asked for, what the flash did and
+//! what the scheme holds must agree.
+
+use floatgate_core::{Ftl, Lpn};
+
+use super::Session;
+use crate::clock::Clock;
+
+impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
+    /// Checks the conservation laws.
+    ///
+    /// # Errors
+    /// The law that does not hold, with its numbers.
+    pub fn check_laws(&self) -> Result<(), String> {
+        let c = &self.flash.ledger.counters;
+        let read = self.host.page_reads - self.flash.unwritten_reads.min(self.host.page_reads);
+        let laws = [
+            (
+                "programs.host = page_writes",
+                c.programs.host,
+                self.host.page_writes,
+            ),
+            ("reads.gc = programs.gc", c.reads.gc, c.programs.gc),
+            (
+                "reads.host = page_reads - unwritten_reads + partial_write_reads",
+                c.reads.host,
+                read + self.metrics.partial_write_reads,
+            ),
+        ];
+        for (law, left, right) in laws {
+            if left != right {
+                return Err(format!(
+                    "conservation law broken: {law}: {left} and {right}"
+                ));
+            }
+        }
+        let live = self.ftl.audit(&self.flash)?;
+        let logical = self.geometry().logical_pages;
+        let expected = (0..logical).filter(|&lpn| self.live.has(lpn)).count() as u64;
+        if live != expected {
+            return Err(format!(
+                "conservation law broken: {live} valid pages, written and not trimmed {expected}"
+            ));
+        }
+        Ok(())
+    }
+}

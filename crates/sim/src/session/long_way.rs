@@ -1,0 +1,222 @@
+//! The long way through a request: every rule of docs/spec/timing.md, sections 4 to 6, with nothing assumed about the
+//! request or the host. Queue, flushes, trims, pages written in part, requests cut at the end of the device, rows.
+
+use floatgate_core::{Ftl, Lpn, Run};
+use floatgate_trace::Request;
+
+use super::Session;
+use crate::clock::{Clock, Completion};
+use crate::config::{Arrivals, PartialWrite};
+use crate::flight::InFlight;
+use crate::host::{BeyondEnd, Kind, PageRequest, Segment};
+
+impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
+    #[inline(never)]
+    pub(super) fn request_at_length(
+        &mut self,
+        request: &Request,
+        whole: Option<(Kind, Lpn, u32)>,
+    ) -> Result<(), BeyondEnd> {
+        let mut pages = self.pages.take().unwrap_or_default();
+        let mapped = if let Some((kind, first, n)) = whole {
+            pages.whole(kind, first, n);
+            Ok(())
+        } else {
+            self.mapper.map(request, &mut pages)
+        };
+        if mapped.is_ok() {
+            let kind = pages.kind.expect("a mapped request has a kind");
+            match kind {
+                Kind::Read => self.metrics.read_bytes += request.bytes,
+                Kind::Write => self.metrics.write_bytes += request.bytes,
+                _ => {}
+            }
+            self.play(kind, request.arrival_ns, &pages);
+        }
+        self.pages = Some(pages);
+        mapped
+    }
+
+    #[inline(never)]
+    pub(super) fn page_request_at_length(
+        &mut self,
+        kind: Kind,
+        first: Lpn,
+        pages: u32,
+        arrival_ns: u64,
+        bytes: u64,
+    ) {
+        let mut request = self.pages.take().unwrap_or_default();
+        request.whole(kind, first, pages);
+        match kind {
+            Kind::Read => self.metrics.read_bytes += bytes,
+            Kind::Write => self.metrics.write_bytes += bytes,
+            _ => {}
+        }
+        self.play(kind, arrival_ns, &request);
+        self.pages = Some(request);
+    }
+
+    fn play(&mut self, kind: Kind, arrival_ns: u64, pages: &PageRequest) {
+        let arrival_ns = match self.config.host.arrivals {
+            Arrivals::Closed => 0,
+            Arrivals::Open if self.real_time => arrival_ns,
+            Arrivals::Open => (arrival_ns as f64 / self.config.host.speed) as u64,
+        };
+        let issue_ns = self.issue_time(arrival_ns);
+        let number = self.next;
+        self.next += 1;
+        // In a closed loop arrivals mean nothing: responses count from the issue.
+        let counted_from = if self.config.host.arrivals == Arrivals::Closed {
+            issue_ns
+        } else {
+            arrival_ns
+        };
+        self.metrics.first_arrival_ns.get_or_insert(counted_from);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.issued(kind, counted_from, issue_ns, pages);
+        }
+        let flying = InFlight::new(kind, counted_from, issue_ns);
+        self.last_issue_ns = issue_ns;
+        // A request that is complete, as far as the clock is concerned, before the next one comes never gets into
+        // flight.
+        let alone = self.at_once && self.flight.is_empty();
+        if !alone {
+            self.flight.add(number, flying);
+        }
+        let done = match kind {
+            Kind::Flush => {
+                self.flush(flying, number, alone);
+                None
+            }
+            Kind::EmptyTrim => Some(Completion {
+                end_ns: issue_ns,
+                request: number,
+                first_start_ns: issue_ns,
+            }),
+            kind => {
+                let done = self.hand_over(kind, number, arrival_ns, issue_ns, pages);
+                if alone && done.is_none() {
+                    self.flight.add(number, flying);
+                }
+                done
+            }
+        };
+        if !alone {
+            self.complete_under_way(done);
+        } else if let Some(done) = done {
+            if matches!(kind, Kind::Write | Kind::Trim) {
+                self.flight.written_ns = self.flight.written_ns.max(done.end_ns);
+            }
+            self.measure(flying, done);
+        }
+        if self.next >= self.next_sample {
+            self.sample();
+        }
+    }
+
+    /// First instant, not before the arrival and the issue before, at which the queue has a place.
+    #[inline]
+    fn issue_time(&mut self, arrival_ns: u64) -> u64 {
+        let mut issue_ns = arrival_ns.max(self.last_issue_ns);
+        let depth = self.config.host.queue_depth;
+        while depth > 0 && self.flight.open >= depth {
+            let Some(completion) = self.flash.clock.next_completion() else {
+                break;
+            };
+            issue_ns = issue_ns.max(completion.end_ns);
+            self.complete(completion);
+        }
+        issue_ns
+    }
+
+    /// A flush does not reach the scheme; alone, it finds everything before it done.
+    #[cold]
+    fn flush(&mut self, request: InFlight, number: u64, alone: bool) {
+        if alone {
+            let end_ns = request.issue_ns.max(self.flight.written_ns);
+            self.flushed(number, request, end_ns);
+        } else {
+            self.complete_flushes();
+        }
+    }
+
+    #[inline]
+    fn hand_over(
+        &mut self,
+        kind: Kind,
+        number: u64,
+        arrival_ns: u64,
+        issue_ns: u64,
+        pages: &PageRequest,
+    ) -> Option<Completion> {
+        self.comes(arrival_ns, issue_ns);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.begins(&self.flash.ledger.counters, &self.flash.fine);
+        }
+        self.flash
+            .begin_request(number, issue_ns, pages.partial.as_ref());
+        let count = u64::from(pages.pages);
+        match kind {
+            Kind::Read => self.host.page_reads += count,
+            Kind::Write => {
+                self.host.page_writes += count;
+                self.read_old_content(pages);
+            }
+            _ => self.host.page_trims += count,
+        }
+        if let Some((first, others)) = pages.segments.split_first() {
+            self.work(kind, first);
+            if !others.is_empty() {
+                self.work_on_cuts(kind, others);
+            }
+        }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.worked(&self.flash.ledger.counters, &self.flash.fine);
+        }
+        self.flash.end_request(self.at_once)
+    }
+
+    #[cold]
+    fn work_on_cuts(&mut self, kind: Kind, others: &[Segment]) {
+        self.metrics.cuts += others.len() as u64;
+        others.iter().for_each(|segment| self.work(kind, segment));
+    }
+
+    /// Old content of the first and the last page where only a part of a live page is written.
+    fn read_old_content(&mut self, pages: &PageRequest) {
+        if !(pages.first_partial || pages.last_partial)
+            || self.config.host.partial_write == PartialWrite::Whole
+        {
+            return;
+        }
+        let (Some(first), Some(last)) = (pages.segments.first(), pages.segments.last()) else {
+            return;
+        };
+        let (first_lpn, last_lpn) = (first.first.0, last.first.0 + last.pages - 1);
+        let ends = [
+            (pages.first_partial, first_lpn, first.first_slot),
+            (
+                pages.last_partial,
+                last_lpn,
+                last.first_slot + last.pages - 1,
+            ),
+        ];
+        self.flash.read_old_content(true);
+        for (_, lpn, first_slot) in ends.into_iter().filter(|(partial, ..)| *partial) {
+            if self.live.has(lpn) {
+                let lpn = Lpn(lpn);
+                let run = Run {
+                    first: lpn,
+                    pages: 1,
+                    request_pages: 1,
+                    first_slot,
+                    slot_step: 1,
+                };
+                let Ok(()) = self.ftl.read(&mut self.flash, &run);
+                self.metrics.partial_write_reads += 1;
+            }
+        }
+        self.flash.read_old_content(false);
+    }
+}

@@ -1,0 +1,116 @@
+//! From completions to measurements: the same for both ways through a request.
+
+use floatgate_core::report::Observation;
+use floatgate_core::{Ftl, Lpn};
+
+use super::Session;
+use crate::clock::{Clock, Completion};
+use crate::flight::InFlight;
+use crate::host::Kind;
+use crate::metrics::{Measured, Sample};
+
+impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
+    /// Takes what is complete after a request that was not alone.
+    pub(super) fn complete_under_way(&mut self, done: Option<Completion>) {
+        if let Some(done) = done {
+            self.complete(done);
+        }
+        if self.at_once {
+            self.take_completions();
+        }
+    }
+
+    #[inline]
+    pub(super) fn take_completions(&mut self) {
+        self.flash.clock.drain(&mut self.completions);
+        for i in 0..self.completions.len() {
+            self.complete(self.completions[i]);
+        }
+        self.completions.clear();
+    }
+
+    #[inline]
+    pub(super) fn complete(&mut self, completion: Completion) {
+        let request = self.flight.done(completion.request, completion.end_ns);
+        self.measure(request, completion);
+        self.complete_flushes();
+    }
+
+    /// A flush is complete with the last of all earlier writes and trims; the scheme does not see it.
+    #[inline]
+    pub(super) fn complete_flushes(&mut self) {
+        while let Some((number, flush)) = self.flight.next_flush() {
+            self.flushed(number, flush, flush.end_ns);
+        }
+    }
+
+    pub(super) fn flushed(&mut self, number: u64, flush: InFlight, end_ns: u64) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.done(number, flush.issue_ns, end_ns);
+        }
+        self.metrics
+            .flushes
+            .record(end_ns.saturating_sub(flush.arrival_ns));
+        self.metrics.last_completion_ns = self.metrics.last_completion_ns.max(end_ns);
+    }
+
+    #[inline]
+    pub(super) fn measure(&mut self, request: InFlight, completion: Completion) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.done(
+                completion.request,
+                completion.first_start_ns,
+                completion.end_ns,
+            );
+        }
+        self.measure_times(request, completion);
+    }
+
+    #[inline(always)]
+    pub(super) fn measure_times(&mut self, request: InFlight, completion: Completion) {
+        let response_ns = completion.end_ns.saturating_sub(request.arrival_ns);
+        let metrics = &mut self.metrics;
+        metrics.last_completion_ns = metrics.last_completion_ns.max(completion.end_ns);
+        match request.kind {
+            Kind::Read | Kind::Write => {}
+            Kind::Trim | Kind::EmptyTrim => return metrics.trims.record(response_ns),
+            Kind::Flush => return,
+        }
+        let start_ns = completion.first_start_ns;
+        metrics.measure(Measured {
+            is_write: request.kind == Kind::Write,
+            response_ns,
+            service_ns: completion.end_ns.saturating_sub(start_ns),
+            queue_ns: start_ns.saturating_sub(request.arrival_ns),
+            busy_ns: completion.end_ns.saturating_sub(request.issue_ns),
+        });
+    }
+
+    #[cold]
+    pub(super) fn sample(&mut self) {
+        if self.at_once {
+            self.flash.clock.catch_up();
+            self.take_completions();
+        }
+        self.metrics.flush();
+        let mut seen = Observation::default();
+        self.ftl.observe(&mut seen);
+        let counters = &self.flash.ledger.counters;
+        let merges = self.ftl.counters().merges;
+        let series = &mut self.metrics.series;
+        if series.observed_names.is_empty() {
+            series.observed_names = seen.values.iter().map(|value| value.name).collect();
+        }
+        series.push(Sample {
+            requests: self.next,
+            time_ns: self.last_issue_ns,
+            host_programs: counters.programs.host,
+            programs: counters.programs.sum(),
+            erases: counters.erases.sum(),
+            merges: [merges.switch, merges.partial, merges.full, merges.dead],
+            observed: seen.values.iter().map(|value| value.value).collect(),
+            ..Sample::default()
+        });
+        self.next_sample = self.next + series.every;
+    }
+}
