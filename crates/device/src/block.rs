@@ -1,4 +1,4 @@
-//! A block device: one scheme on one flash, with sectors outside and pages inside.
+//! A block device: one scheme on one flash, with sectors on the outside and pages inside.
 
 use floatgate_core::flash::SEQUENCE_MAX;
 use floatgate_core::ftl::{MountError, RecoveryMode};
@@ -12,23 +12,23 @@ use crate::nand::{Nand, NandError};
 /// Bytes of a sector unless told otherwise.
 pub const SECTOR_BYTES: usize = 512;
 
-/// One scheme on one flash as a device with sectors.
+/// One scheme on one flash, as a device with sectors.
 ///
 /// A write is acknowledged when the call returns: it survives the end of this process. [`BlockDevice::flush`]
-/// makes everything acknowledged before it survive the loss of the machine. Part of a page is written by
-/// reading the rest. A trim drops the pages that lie whole in it; parts of pages keep their content.
+/// makes everything acknowledged before it survive a crash of the machine. A partial page is written by
+/// reading the rest. A trim drops the pages that it covers whole; partly covered pages keep their content.
 ///
-/// A device whose chip has no spare block left can only be read. So can one in which a program could not be
-/// done: the scheme's tables then stand somewhere inside a request, which is safe to read from and not proven
-/// safe to write to.
+/// A device whose chip has no spare block left is read-only. So is one in which a program failed for good: the
+/// scheme's tables then stand in the middle of a request, which is safe to read from but not known to be safe to
+/// write to.
 #[derive(Debug)]
 pub struct BlockDevice<S, N> {
     ftl: S,
     flash: NandFlash<N>,
     sector_bytes: usize,
-    /// What ended writing.
+    /// Why writing ended, if it has.
     read_only: Option<String>,
-    /// The last time told, if nothing was asked since.
+    /// The time of the last tick, if no request came since.
     idle_since_ns: Option<u64>,
 }
 
@@ -44,7 +44,7 @@ impl<S: Ftl<Page = Lpn>, N: Nand> BlockDevice<S, N> {
     /// Makes a fresh device, every sector zero, on an erased chip.
     ///
     /// # Errors
-    /// A refusal if scheme, options and chip do not go together.
+    /// A refusal if scheme, options and chip do not fit together.
     pub fn create(nand: N, options: &S::Options) -> Result<Self, DeviceError> {
         let mut flash = NandFlash::new(nand);
         let space = Space::whole(flash.ledger.geometry());
@@ -53,33 +53,32 @@ impl<S: Ftl<Page = Lpn>, N: Nand> BlockDevice<S, N> {
             let text = "a fresh device needs an erased flash".into();
             return Err(DeviceError::Corrupt { text });
         }
-        let ftl = S::format(&space, options, Start::Empty, &mut flash).map_err(not_up)?;
+        let ftl = S::format(&space, options, Start::Empty, &mut flash).map_err(mount_failed)?;
         Self::assemble(ftl, flash)
     }
 
-    /// Opens the device that lies on a chip, after a shutdown or a power cut at any moment. Every acknowledged
-    /// write is there; of a write that was cut each page is old or new; a trimmed page is zero or something that it
-    /// once held.
+    /// Mounts the device on a chip, after a shutdown or a power cut at any moment. Every acknowledged write is
+    /// there; each page of a write that was cut is old or new; a trimmed page is zero or something that it once held.
     ///
     /// # Errors
-    /// A refusal if scheme, options and chip do not go together, or if the pages have rotted beyond what the scheme can
-    /// make a device of; an error of the chip, after which it may be tried again.
+    /// A refusal if scheme, options and chip do not fit together, or if too much of the flash is damaged to recover
+    /// the scheme's tables; an error of the chip, after which another attempt may succeed.
     pub fn open(nand: N, options: &S::Options, mode: RecoveryMode) -> Result<Self, DeviceError> {
-        // What is programmed from now on must be younger than all there is, and still be believed.
+        // New programs need higher sequence numbers than all there are, and these must stay valid.
         if nand.last_sequence() > SEQUENCE_MAX / 2 {
-            let text = format!("a page with sequence number {}", nand.last_sequence());
+            let text = format!("sequence number {} is out of range", nand.last_sequence());
             return Err(DeviceError::Corrupt { text });
         }
         let mut flash = NandFlash::new(nand);
         let space = Space::whole(flash.ledger.geometry());
-        let ftl = S::recover(&space, options, mode, &mut flash).map_err(not_up)?;
+        let ftl = S::recover(&space, options, mode, &mut flash).map_err(mount_failed)?;
         Self::assemble(ftl, flash)
     }
 
-    /// A device of a scheme that already knows its flash: fresh or recovered.
+    /// A device of a scheme that was already formatted or recovered on that flash.
     ///
     /// # Errors
-    /// What went wrong on the flash while the scheme got to know it.
+    /// If the flash cannot be flushed.
     pub fn assemble(ftl: S, mut flash: NandFlash<N>) -> Result<Self, DeviceError> {
         flash.flush()?;
         Ok(Self {
@@ -91,10 +90,10 @@ impl<S: Ftl<Page = Lpn>, N: Nand> BlockDevice<S, N> {
         })
     }
 
-    /// The same device with sectors of another size, which must divide the page.
+    /// The same device with sectors of another size.
     ///
     /// # Errors
-    /// If it does not.
+    /// If the size does not divide the page.
     pub fn with_sector_bytes(mut self, sector_bytes: usize) -> Result<Self, DeviceError> {
         let page_bytes = self.page_bytes();
         if sector_bytes == 0 || !page_bytes.is_multiple_of(sector_bytes) {
@@ -132,12 +131,12 @@ impl<S: Ftl<Page = Lpn>, N: Nand> BlockDevice<S, N> {
         &self.flash
     }
 
-    /// Its flash, to change it.
+    /// Its flash, mutably.
     pub fn flash_layer_mut(&mut self) -> &mut NandFlash<N> {
         &mut self.flash
     }
 
-    /// Why the device can only be read, if that is so.
+    /// Why the device is read-only, if it is.
     pub fn read_only(&self) -> Option<String> {
         self.check_writable().err().map(|error| error.to_string())
     }
@@ -165,13 +164,13 @@ impl<S: Ftl<Page = Lpn>, N: Nand> BlockDevice<S, N> {
         let outcome = self
             .ftl
             .read(&mut self.flash, &Run::whole(Lpn(first), count));
-        // A read of a scheme that keeps its map in flash may have to program; one that could not ends all
-        // writing. That a page is unreadable does not.
+        // A scheme that keeps its map in flash may have to program to serve a read; if that fails, writing
+        // ends. An unreadable page does not end it.
         match outcome {
             Err(error @ (NandError::Unreadable { .. } | NandError::Erased { .. })) => {
                 return Err(error.into());
             }
-            outcome => self.settle(outcome)?,
+            outcome => self.stop_writing_on_error(outcome)?,
         }
         Ok(self.flash.buffer())
     }
@@ -179,7 +178,7 @@ impl<S: Ftl<Page = Lpn>, N: Nand> BlockDevice<S, N> {
     /// Writes sectors.
     ///
     /// # Errors
-    /// If the write could not be done: each of its pages then is old or new, and the device can only be read.
+    /// If the write failed: each of its pages is then old or new, and the device is read-only.
     pub fn write(&mut self, sector: u64, data: &[u8]) -> Result<(), DeviceError> {
         let count = self.sectors_of(data.len())?;
         self.check_range(sector, count)?;
@@ -197,10 +196,10 @@ impl<S: Ftl<Page = Lpn>, N: Nand> BlockDevice<S, N> {
         buffer[end..].copy_from_slice(&tail);
         let run = Run::whole(Lpn(pages.first), pages.count);
         let outcome = self.ftl.write(&mut self.flash, &run);
-        self.settle_change(outcome)
+        self.finish_change(outcome)
     }
 
-    /// Drops the pages that lie whole in a range: they read as zeroes, after a power cut as zeroes or as before.
+    /// Drops the pages that a range covers whole: they read as zeroes, after a power cut as zeroes or as before.
     ///
     /// # Errors
     /// As [`BlockDevice::write`].
@@ -213,7 +212,7 @@ impl<S: Ftl<Page = Lpn>, N: Nand> BlockDevice<S, N> {
             return Ok(());
         }
         let pages = (end - first) as u32;
-        // No scheme keeps trimmed pages in the buffer, but slots number its pages.
+        // No scheme puts trimmed pages into the buffer, but slots index its pages.
         self.idle_since_ns = None;
         self.flash.new_request(pages);
         let run = Run::whole(Lpn(first as u32), pages);
@@ -221,23 +220,22 @@ impl<S: Ftl<Page = Lpn>, N: Nand> BlockDevice<S, N> {
         let outcome = self.ftl.trim(&mut self.flash, &run);
         // A page that is absent from a trim is no read.
         self.flash.unwritten_reads = unwritten_reads;
-        self.settle_change(outcome)
+        self.finish_change(outcome)
     }
 
-    /// Returns once everything acknowledged survives the loss of the machine.
+    /// Returns once everything acknowledged survives a crash of the machine.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// As [`Nand::flush`].
     pub fn flush(&mut self) -> Result<(), DeviceError> {
         Ok(self.flash.flush()?)
     }
 
-    /// Tells the time, in nanoseconds from any beginning; to be called before requests, and now and then while none
-    /// comes. Work of the scheme that is due is done, and background work if nothing was asked since the time told
-    /// before.
+    /// Passes the time to the scheme, in nanoseconds from any start; call it before requests, and now and then while
+    /// idle. The scheme does its timed work that is due, and background work if no request came since the last tick.
     ///
     /// # Errors
-    /// As [`BlockDevice::write`]; a device that can only be read does nothing.
+    /// As [`BlockDevice::write`]; a read-only device does nothing.
     pub fn tick(&mut self, now_ns: u64) -> Result<(), DeviceError> {
         if self.check_writable().is_err() {
             return Ok(());
@@ -249,26 +247,26 @@ impl<S: Ftl<Page = Lpn>, N: Nand> BlockDevice<S, N> {
         };
         let before = self.flash.ledger.counters;
         let outcome = self.ftl.tick(&mut self.flash, &tick);
-        // What the scheme has done ends the idle time that it was told of.
+        // Work done by the scheme ends the idle time.
         let has_worked = self.flash.ledger.counters != before;
         self.idle_since_ns = idle_since_ns.filter(|_| !has_worked).or(Some(now_ns));
-        self.settle_change(outcome)
+        self.finish_change(outcome)
     }
 
-    /// Clean shutdown: what a quick next start needs is written and flushed. Returns the chip.
+    /// Clean shutdown: writes and flushes what a fast next mount needs. Returns the chip.
     ///
     /// # Errors
     /// As [`BlockDevice::write`].
     pub fn shut_down(mut self) -> Result<N, DeviceError> {
         if self.check_writable().is_ok() {
             let outcome = self.ftl.shutdown(&mut self.flash);
-            self.settle_change(outcome)?;
+            self.finish_change(outcome)?;
         }
         self.flash.flush()?;
         Ok(self.flash.into_nand())
     }
 
-    /// Scheme and flash, apart.
+    /// Scheme and flash separately.
     pub fn into_parts(self) -> (S, NandFlash<N>) {
         (self.ftl, self.flash)
     }
@@ -315,18 +313,18 @@ impl<S: Ftl<Page = Lpn>, N: Nand> BlockDevice<S, N> {
         Ok(self.flash.nand().check_writable()?)
     }
 
-    /// A change that could not be done ends all writing.
-    fn settle(&mut self, outcome: Result<(), NandError>) -> Result<(), DeviceError> {
+    /// A failed change ends all writing.
+    fn stop_writing_on_error(&mut self, outcome: Result<(), NandError>) -> Result<(), DeviceError> {
         outcome.map_err(|error| {
             self.read_only = Some(error.to_string());
             error.into()
         })
     }
 
-    /// The same for what must be on the chip to be acknowledged.
-    fn settle_change(&mut self, outcome: Result<(), NandError>) -> Result<(), DeviceError> {
+    /// The same, for a change that must be on the chip before it is acknowledged.
+    fn finish_change(&mut self, outcome: Result<(), NandError>) -> Result<(), DeviceError> {
         let kept = outcome.and_then(|()| self.flash.nand().check_kept());
-        self.settle(kept)
+        self.stop_writing_on_error(kept)
     }
 
     fn pages(&self, sector: u64, bytes: usize) -> Pages {
@@ -343,7 +341,7 @@ impl<S: Ftl<Page = Lpn>, N: Nand> BlockDevice<S, N> {
         }
     }
 
-    /// What stands before and after a range of bytes in its first and last page.
+    /// The bytes before and after a range in its first and last page.
     fn edges(&mut self, pages: &Pages, bytes: usize) -> Result<(Vec<u8>, Vec<u8>), DeviceError> {
         let page_bytes = self.page_bytes();
         let end = (pages.offset + bytes) % page_bytes;
@@ -359,7 +357,7 @@ impl<S: Ftl<Page = Lpn>, N: Nand> BlockDevice<S, N> {
     }
 }
 
-fn not_up(error: MountError<NandError>) -> DeviceError {
+fn mount_failed(error: MountError<NandError>) -> DeviceError {
     match error {
         MountError::Refused(refusal) => DeviceError::Refused(refusal),
         MountError::Flash(error) => DeviceError::Nand(error),
@@ -369,14 +367,14 @@ fn not_up(error: MountError<NandError>) -> DeviceError {
 /// A scheme's options from `key=value` lines, as an image keeps them.
 ///
 /// # Errors
-/// The first line that the scheme does not take.
+/// A refusal for the first line that the scheme does not accept.
 pub fn options_from_text<S: Ftl<Page = Lpn>>(text: &str) -> Result<S::Options, Refusal> {
     let mut options = S::Options::default();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let refuse = |message: String| Refusal::new("options", message);
         let (key, value) = line
             .split_once('=')
-            .ok_or_else(|| refuse(format!("{line}: not of the form key=value")))?;
+            .ok_or_else(|| refuse(format!("{line:?} is not of the form key=value")))?;
         let value = floatgate_core::options::Value::from_word(value.trim());
         options.set(key.trim(), &value)?;
     }

@@ -8,10 +8,10 @@ use floatgate_core::{Pbn, Ppn};
 
 use crate::nand::{Nand, NandError, Spare};
 
-/// [`Flash`] made of a [`Nand`]. It stores bytes and has no clock.
+/// A [`Flash`] on a [`Nand`]. It stores bytes and has no clock.
 ///
-/// A page whose source cannot be read any more is copied as a page that is *lost*: the merge or collection
-/// that moves it goes on, and the host's read of it is an error, never other bytes.
+/// A page whose source can no longer be read is copied as *lost*: the merge or collection that moves it goes
+/// on, and a host read of it is an error, never other bytes.
 #[derive(Debug)]
 pub struct NandFlash<N> {
     nand: N,
@@ -19,15 +19,15 @@ pub struct NandFlash<N> {
     pub ledger: Ledger,
     /// Reads of pages that were not live.
     pub unwritten_reads: u64,
-    /// Pages that became lost in a copy.
+    /// Pages that were lost while being copied.
     pub lost_copies: u64,
-    /// The host's pages of the request in work, by slot.
+    /// The host's pages of the current request, by slot.
     buffer: Vec<u8>,
     scratch: Vec<u8>,
 }
 
 impl<N: Nand> NandFlash<N> {
-    /// The flash on that chip, in whatever state it is.
+    /// The flash on a chip in any state.
     pub fn new(nand: N) -> Self {
         let geometry = nand.geometry().clone();
         let mut ledger = Ledger::new(&geometry, nand.page_bytes() as u32).storing_bytes();
@@ -51,17 +51,17 @@ impl<N: Nand> NandFlash<N> {
         &self.nand
     }
 
-    /// The chip, to change it.
+    /// The chip, mutably.
     pub fn nand_mut(&mut self) -> &mut N {
         &mut self.nand
     }
 
-    /// The chip, and nothing else.
+    /// Gives the chip back.
     pub fn into_nand(self) -> N {
         self.nand
     }
 
-    /// Empties the host's buffer for a request of that many pages.
+    /// Clears the host's buffer for a request of that many pages.
     pub fn new_request(&mut self, pages: u32) -> &mut [u8] {
         self.buffer.clear();
         self.buffer
@@ -74,15 +74,15 @@ impl<N: Nand> NandFlash<N> {
         &self.buffer
     }
 
-    /// The same, to fill it before a write.
+    /// The same, to be filled before a write.
     pub fn buffer_mut(&mut self) -> &mut [u8] {
         &mut self.buffer
     }
 
-    /// Returns once all that was programmed survives the loss of the machine.
+    /// Returns once everything programmed survives a crash of the machine.
     ///
     /// # Errors
-    /// As the chip has them.
+    /// As [`Nand::flush`].
     pub fn flush(&mut self) -> Result<(), NandError> {
         self.nand.flush()
     }
@@ -102,18 +102,18 @@ impl<N: Nand> NandFlash<N> {
     /// Programs the scratch page.
     fn program_scratch(&mut self, to: Ppn, spare: &Spare, cause: Cause) -> Result<(), NandError> {
         self.nand.program(to, spare, &self.scratch)?;
-        self.nand.settle();
-        self.programmed_now(to, spare, cause);
+        self.nand.mark_at_risk();
+        self.note_program(to, spare, cause);
         Ok(())
     }
 
-    fn programmed_now(&mut self, to: Ppn, spare: &Spare, cause: Cause) {
+    fn note_program(&mut self, to: Ppn, spare: &Spare, cause: Cause) {
         self.ledger.sequence = spare.sequence;
         self.ledger.program(to, cause);
     }
 }
 
-/// A page that only names what was lost is unreadable.
+/// A page that only records a loss is unreadable.
 fn not_lost(page: Ppn, spare: Spare) -> Result<(), NandError> {
     if spare.lost {
         return Err(NandError::Unreadable { page });
@@ -155,7 +155,7 @@ impl<N: Nand> Flash for NandFlash<N> {
     ) -> Result<(), NandError> {
         let (spare, range) = (self.spare(oob), self.slot_range(slot));
         self.nand.program(to, &spare, &self.buffer[range])?;
-        self.programmed_now(to, &spare, Cause::Host);
+        self.note_program(to, &spare, Cause::Host);
         Ok(())
     }
 
@@ -219,7 +219,7 @@ impl<N: Nand> Flash for NandFlash<N> {
     ) -> Result<(Option<SpareRead>, ()), NandError> {
         self.ledger.read_oob(cause);
         match self.nand.read_spare(from) {
-            // The OOB of a lost page still tells that its logical page has no older version to go back to.
+            // The OOB of a lost page still counts: it keeps older versions of its logical page from showing.
             Ok(spare) if spare.oob.lpn.is_some() => {
                 let (oob, sequence) = (spare.oob, spare.sequence);
                 let read = OobRead { oob, sequence };

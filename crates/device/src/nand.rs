@@ -1,8 +1,8 @@
-//! What a chip does: programs pages with their spare area, reads them back or says that it cannot, erases
-//! blocks, remembers which of them are bad.
+//! What a chip does: programs pages with their spare area, reads them back or reports that it cannot, erases
+//! blocks, and remembers which of them are bad.
 //!
 //! [`Flash`](floatgate_core::Flash) is what a *scheme* stands on; it names logical pages and causes. A
-//! [`Nand`] knows neither. The device is a pile of these, each in front of the next:
+//! [`Nand`] knows neither. The device is a stack of these, each in front of the next:
 //!
 //! ```text
 //! NandFlash   Flash for the scheme: buffers, sequence numbers, counters, program rules
@@ -11,7 +11,7 @@
 //! ImageNand   pages in a file          RamNand   pages in memory
 //! ```
 //!
-//! Sequence numbers are given above all layers, so a layer that moves a page keeps its number, and what a
+//! Sequence numbers are assigned above all layers, so a layer that moves a page keeps its number, and what a
 //! scheme reads after a power cut does not depend on how often blocks were moved below it.
 
 use floatgate_core::flash::Oob;
@@ -20,7 +20,7 @@ use floatgate_core::{Geometry, Lpn, Pbn, Ppn};
 /// Bytes of a spare area that belong to the scheme.
 pub const SCHEME_BYTES: usize = 64;
 
-/// Why a page lies in its block; written by [`Spares`](crate::Spares), found again when it mounts.
+/// Why a page lies in its block; written by [`Spares`](crate::Spares) and read back at the mount.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub enum PlaceKind {
@@ -35,7 +35,7 @@ pub enum PlaceKind {
     Backup = 3,
 }
 
-/// The part of the spare area that belongs to the layers between scheme and chip.
+/// The bytes of the spare area that belong to the layers between scheme and chip.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Place {
     /// Why the page is here.
@@ -46,7 +46,7 @@ pub struct Place {
     pub page: u16,
     /// Of a moved page: how many pages were moved together. A block with fewer was cut short.
     pub moved: u16,
-    /// Grows with every block that is put into use, and tells the older of two from the newer.
+    /// Grows with every block put into use: of two blocks, the newer has the higher one.
     pub generation: u64,
     /// Of a backup: the physical block of what it copies, ...
     pub origin: u32,
@@ -63,9 +63,9 @@ pub struct Spare {
     pub sequence: u64,
     /// The scheme's own bytes.
     pub bytes: [u8; SCHEME_BYTES],
-    /// The content was lost before it came here: the page names what is missing, its bytes mean nothing.
+    /// The content was lost before the page was moved here: the page names what is missing, its bytes mean nothing.
     pub lost: bool,
-    /// What the layers between need.
+    /// What the layers in between need.
     pub place: Place,
 }
 
@@ -81,7 +81,7 @@ impl Spare {
         }
     }
 
-    /// Stands for a page of which not even the spare area could be read.
+    /// Stands for a page whose spare area could not be read either.
     pub fn unknown() -> Self {
         let oob = Oob {
             lpn: Lpn::NONE,
@@ -98,19 +98,19 @@ impl Spare {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub enum BlockState {
-    /// It may.
+    /// Usable.
     #[default]
     Good = 0,
     /// The factory marked it bad.
     FactoryBad = 1,
-    /// A program in it failed; its content was moved.
+    /// A program in it failed; its content has moved.
     ProgramFailed = 2,
     /// It could not be erased.
     EraseFailed = 3,
 }
 
 impl BlockState {
-    /// For people and JSON.
+    /// The name shown to users and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Good => "good",
@@ -120,7 +120,7 @@ impl BlockState {
         }
     }
 
-    /// The state of that code.
+    /// The state with that code.
     pub fn from_code(code: u8) -> Option<Self> {
         [
             Self::Good,
@@ -157,23 +157,23 @@ pub enum NandError {
         /// The block.
         block: Pbn,
     },
-    /// No spare block is left on a die: what is stored can still be read.
+    /// No spare block is left on a die: the device is read-only.
     ReadOnly {
         /// The die.
         die: u32,
     },
-    /// The power is gone.
+    /// The power was cut.
     PowerCut,
-    /// Something the rules of NAND forbid: a bug of the layer above.
+    /// Something the rules of NAND forbid: a bug in the layer above.
     Misuse {
         /// What.
         text: String,
     },
-    /// The file system said no.
+    /// The file system reported an error.
     Io {
         /// What was being done.
         doing: &'static str,
-        /// What it said.
+        /// The error.
         source: std::io::Error,
     },
 }
@@ -190,12 +190,12 @@ impl std::fmt::Display for NandError {
             Self::ReadOnly { die } => {
                 write!(
                     f,
-                    "die {die} has no spare block left: the device can only be read"
+                    "die {die} has no spare block left: the device is read-only"
                 )
             }
-            Self::PowerCut => f.write_str("the power is gone"),
+            Self::PowerCut => f.write_str("the power was cut"),
             Self::Misuse { text } => write!(f, "NAND rule broken: {text}"),
-            Self::Io { doing, source } => write!(f, "{doing} the image: {source}"),
+            Self::Io { doing, source } => write!(f, "cannot {doing} the image: {source}"),
         }
     }
 }
@@ -209,7 +209,14 @@ impl std::error::Error for NandError {
     }
 }
 
-/// A chip with bytes, or a layer in front of one. See the module's text.
+/// A chip that stores bytes, or a layer in front of one. See the module's text.
+///
+/// Every method that changes the chip fails with [`NandError::PowerCut`] once the power is gone and with
+/// [`NandError::Io`] if the file fails; below, *Errors* names only what is particular to a method.
+#[expect(
+    clippy::missing_errors_doc,
+    reason = "the errors that every method has are named once, on the trait"
+)]
 pub trait Nand {
     /// Dies, blocks, pages, program order. The logical pages are those of the device above.
     fn geometry(&self) -> &Geometry;
@@ -217,7 +224,7 @@ pub trait Nand {
     /// Bytes of a page without its spare area.
     fn page_bytes(&self) -> usize;
 
-    /// Whether something was programmed there since the block's erase, readable or not.
+    /// Whether the page was programmed since the last erase of its block, readable or not.
     fn is_programmed(&self, page: Ppn) -> bool;
 
     /// How often a block was erased.
@@ -235,7 +242,7 @@ pub trait Nand {
     /// [`NandError::Unreadable`] or [`NandError::Erased`]; never wrong bytes.
     fn read(&mut self, page: Ppn, data: &mut [u8]) -> Result<Spare, NandError>;
 
-    /// Reads the spare area alone, and only where the page itself can be read.
+    /// Reads the spare area alone; fails wherever reading the page would.
     ///
     /// # Errors
     /// As [`Nand::read`].
@@ -244,7 +251,7 @@ pub trait Nand {
     /// Programs an erased page.
     ///
     /// # Errors
-    /// [`NandError::ProgramFailed`]: the page is lost, other pages of the block can still be read.
+    /// [`NandError::ProgramFailed`]: the page is lost; the other pages of the block stay readable.
     fn program(&mut self, page: Ppn, spare: &Spare, data: &[u8]) -> Result<(), NandError>;
 
     /// Erases a block.
@@ -253,24 +260,18 @@ pub trait Nand {
     /// [`NandError::EraseFailed`].
     fn erase(&mut self, block: Pbn) -> Result<(), NandError>;
 
-    /// Marks a block as bad for ever; its pages stay readable.
-    ///
-    /// # Errors
-    /// As the chip has them.
+    /// Marks a block as bad, for good; its pages stay readable.
     fn mark_bad(&mut self, block: Pbn, state: BlockState) -> Result<(), NandError>;
 
-    /// Returns once everything done so far survives the loss of the machine.
-    ///
-    /// # Errors
-    /// As the chip has them.
+    /// Returns once everything done so far survives a crash of the machine.
     fn flush(&mut self) -> Result<(), NandError>;
 
-    /// From now on what was programmed so far may be all that is left of something flushed, although nothing was
-    /// erased: a scheme that has copied the last page out of a block may hold the rest of it for void after a cut.
-    fn settle(&mut self) {}
+    /// Everything programmed so far may now be the only copy of flushed data, although nothing was erased: once a
+    /// scheme has copied the last page out of a block, a recovery may treat the rest of that block as void.
+    fn mark_at_risk(&mut self) {}
 
-    /// Whether a further request of the host may change anything. A device asks before each, so that the
-    /// request in which the last spare block is used up is still finished.
+    /// Whether the next host request may change anything. Checked before each request, so that the request that uses
+    /// up the last spare block still finishes.
     ///
     /// # Errors
     /// [`NandError::ReadOnly`].
@@ -278,7 +279,7 @@ pub trait Nand {
         Ok(())
     }
 
-    /// Whether everything done so far is on the chip, or only in memory because the chip cannot take it.
+    /// Whether everything done so far is on the chip, rather than in memory because the chip is read-only.
     ///
     /// # Errors
     /// [`NandError::ReadOnly`].
@@ -287,22 +288,20 @@ pub trait Nand {
     }
 }
 
-/// A chip whose pages a test can harm.
+/// A chip whose pages a test can damage.
+#[expect(
+    clippy::missing_errors_doc,
+    reason = "they fail as the methods of `Nand` do"
+)]
 pub trait Damage: Nand {
     /// Makes a page unreadable.
-    ///
-    /// # Errors
-    /// As the chip has them.
     fn spoil(&mut self, page: Ppn) -> Result<(), NandError>;
 
     /// Makes a page look erased, as a torn erase may.
-    ///
-    /// # Errors
-    /// As the chip has them.
     fn vanish(&mut self, page: Ppn) -> Result<(), NandError>;
 }
 
-/// A chip on loan.
+/// A borrowed chip.
 impl<N: Nand + ?Sized> Nand for &mut N {
     fn geometry(&self) -> &Geometry {
         (**self).geometry()
@@ -340,8 +339,8 @@ impl<N: Nand + ?Sized> Nand for &mut N {
     fn flush(&mut self) -> Result<(), NandError> {
         (**self).flush()
     }
-    fn settle(&mut self) {
-        (**self).settle();
+    fn mark_at_risk(&mut self) {
+        (**self).mark_at_risk();
     }
     fn check_writable(&self) -> Result<(), NandError> {
         (**self).check_writable()
@@ -351,7 +350,7 @@ impl<N: Nand + ?Sized> Nand for &mut N {
     }
 }
 
-/// Pages of a block up to its highest programmed one, plus one; 0 for an erased block.
+/// The write pointer of a block: its highest programmed position plus one; 0 for an erased block.
 pub fn written<N: Nand + ?Sized>(nand: &N, block: Pbn) -> u32 {
     let geometry = nand.geometry();
     (0..geometry.pages_per_block)

@@ -23,8 +23,8 @@ use std::path::{Path, PathBuf};
 
 use crate::Compression;
 use crate::error::TraceError;
+use crate::sink::{Sink, give_name, new_file};
 use crate::source::base_name;
-use crate::write::{Sink, give_name, new_file};
 
 /// What a column holds. A cell is a `u64` in every case; [`NONE`] in a column of a kind that may be empty leaves
 /// the cell empty (null in Parquet, nothing in CSV).

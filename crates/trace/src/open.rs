@@ -7,33 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use crate::error::TraceError;
-use crate::formats::{
-    self, AddressUnit, BlockEvent, Decoder, Format, TextDecoder, TextFormat, TimeUnit,
-};
+use crate::formats::{self, BlockEvent, Decoder, Format, TextDecoder, TextFormat};
 use crate::input::{Input, PEEK_BYTES};
 use crate::merged::Merged;
+use crate::options::OpenOptions;
 use crate::reader::{Parts, Reader, stopped};
 use crate::source::{self, Compression};
-
-/// How to read a trace. The default detects everything.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OpenOptions {
-    /// The format; `None` detects it by the content.
-    pub format: Option<Format>,
-    /// Hands out the requests of this volume only.
-    pub volume: Option<u32>,
-    /// Hands out the requests of the volume of this name only.
-    pub volume_name: Option<String>,
-    /// Bytes of a page in [`Format::Pages`]; 0 takes what the file says, or 4,096.
-    pub page_bytes: u32,
-    /// The unit of the times of a five-column trace, instead of its format's.
-    pub time_unit: Option<TimeUnit>,
-    /// The unit of the addresses and sizes of a five-column trace, instead of its format's.
-    pub address_unit: Option<AddressUnit>,
-    /// Which events of blktrace and blkparse are requests; `None` takes queue events, or issue events
-    /// if there is no queue event in the first 64 KiB.
-    pub event: Option<BlockEvent>,
-}
 
 /// Opens a trace file.
 ///

@@ -30,6 +30,11 @@ impl Op {
         }
     }
 
+    /// Whether it is a read or a write.
+    pub(crate) const fn is_data(self) -> bool {
+        matches!(self, Op::Read | Op::Write)
+    }
+
     /// The operation of a one-letter name (either case), the inverse of [`Op::letter`].
     pub const fn from_letter(letter: u8) -> Option<Op> {
         match letter {

@@ -2,7 +2,7 @@
 
 use floatgate_core::{Geometry, Pbn};
 
-use super::check::Severity;
+use super::finding::Severity;
 use crate::nand::{Place, PlaceKind};
 
 /// A finding about a claim: how bad, its name, in words.

@@ -1,28 +1,28 @@
-//! Bad blocks, spare blocks, wear levelling and paired pages: everything a scheme should not have to know.
+//! Bad blocks, spare blocks, wear levelling and paired pages: everything a scheme should not have to know about.
 //!
-//! The scheme's blocks are *virtual*: each stands for a physical block of the same die, and any erased one
-//! will do. So nothing is stored for an erased block, and for a used one the spare area of its own pages
-//! says which it is: number and *generation*, a counter that grows with every block put into use. There is
-//! no table to keep: mounting reads one spare area a block. Only the marks of bad blocks are kept by the
+//! The scheme's blocks are *virtual*: each stands for some physical block of the same die, and any erased one
+//! will do. So nothing is stored for an erased block, and the spare areas of a used one say which it is: its
+//! number and its *generation*, a counter that grows with every block put into use. There is no table to
+//! keep: mounting reads one spare area per block. Only the marks of bad blocks are kept by the
 //! chip, as real chips keep them.
 //!
 //! **A failed program.** The block's pages move to a spare, with their sequence numbers, and the write goes
-//! on there. Each moved page says how many move together, so after a power cut an unfinished copy is told
-//! from a finished one: the finished one with the highest generation counts, and until there is one the
-//! original does, which is marked bad only then. A page that cannot be read any more moves as a page that is
-//! *lost*: it stays an error and does not become an erased page.
+//! on there. Each moved page says how many move together, so a mount can tell an unfinished copy from a
+//! finished one: the finished one with the highest generation counts; until there is one, the original does,
+//! and it is marked bad only then. A page that can no longer be read moves as *lost*: it stays an error and
+//! does not become an erased page.
 //!
 //! **A failed erase.** The block is marked bad, and the virtual block, now empty, gets a spare.
 //!
-//! **No spare left.** A die that has used its last spare takes no further request that writes
-//! ([`Nand::check_writable`]); the request in work is finished, so the scheme's tables stand between two
-//! requests, and what is stored can be read. If a block fails even then, the chip is left as it is, on all
-//! dies, and what the scheme still does is kept in memory ([`Nand::check_kept`]): no error reaches a scheme in
-//! the middle of its work. An erase is never refused: a block that cannot be erased is as good as empty.
+//! **No spare left.** A die that has used its last spare accepts no further write request
+//! ([`Nand::check_writable`]); the current request is finished, so the scheme's tables stand between two
+//! requests, and the stored data stays readable. If another block fails before that, the chip is left as it
+//! is, on all dies, and whatever the scheme still does is kept in memory ([`Nand::check_kept`]): no error
+//! reaches a scheme in the middle of its work. An erase is never refused: a block that cannot be erased is as good as empty.
 //!
-//! **Wear levelling.** With `dynamic` an erased virtual block gives its block back, and its first program
+//! **Wear levelling.** With `dynamic` an erased virtual block releases its physical block, and its first program
 //! takes the free block with the fewest erases. `static` moves the content of a block that lags behind
-//! ([`floatgate_core::wear`]). Either works for every scheme without its knowledge.
+//! ([`floatgate_core::wear`]). Both work for every scheme, unnoticed by it.
 //!
 //! **Paired pages.** See [`pairs`].
 
@@ -41,13 +41,13 @@ pub use mount::virtual_geometry;
 use overlay::Overlay;
 use pairs::{PairGuard, Ring, Risk};
 
-/// How often a page that cannot be read is tried again.
+/// How often a failed read is retried.
 pub const READ_RETRIES: u32 = 3;
 
-/// What [`Spares`] is to do.
+/// What [`Spares`] should do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SparesOptions {
-    /// Blocks of each die that wait for others to fail.
+    /// Blocks of each die kept to replace blocks that fail.
     pub spare_blocks: u32,
     /// Whether lower pages are guarded against a cut in their upper partner; takes two more blocks a die.
     pub pair_guard: PairGuard,
@@ -80,7 +80,7 @@ impl SparesOptions {
     }
 }
 
-/// What has happened so far.
+/// Counters since the mount.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct SparesStats {
     /// Blocks retired since the mount because a program failed.
@@ -89,9 +89,9 @@ pub struct SparesStats {
     pub retired_erase: u64,
     /// Pages moved out of them.
     pub moved_pages: u64,
-    /// Pages that could not be read when they had to move.
+    /// Pages that were unreadable when they had to move.
     pub lost_pages: u64,
-    /// Reads that were tried again.
+    /// Reads that were retried.
     pub read_retries: u64,
     /// Copies of lower pages.
     pub backups: u64,
@@ -99,7 +99,7 @@ pub struct SparesStats {
     pub restored_pages: u64,
     /// Hot/cold swaps of static wear levelling.
     pub wear_swaps: u64,
-    /// Pages they moved.
+    /// Pages that these swaps moved.
     pub wear_moved_pages: u64,
 }
 
@@ -128,24 +128,24 @@ pub struct Spares<N> {
     risk: Vec<Risk>,
     dies: Vec<Die>,
     next_generation: u64,
-    /// Grows with every flush, erase and copy: after it, what was written before must not be lost.
+    /// Grows with every flush, erase and copy; what was written in an earlier epoch must not be lost.
     epoch: u64,
     stats: SparesStats,
     scratch: Vec<u8>,
-    /// Once the spares have ended in the middle of a request.
+    /// Set once the spares have run out in the middle of a request.
     overlay: Option<Overlay>,
 }
 
-/// Which free block is taken.
+/// Which free block to take.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pick {
-    /// As wear levelling wants it.
+    /// The one that wear levelling chooses.
     Next,
     /// The most erased one.
     Oldest,
 }
 
-/// A page that the mount puts in the place of an unreadable one.
+/// A page that the mount substitutes for an unreadable one.
 struct Patch {
     page: u32,
     spare: Spare,
@@ -153,7 +153,7 @@ struct Patch {
 }
 
 impl<N: Nand> Spares<N> {
-    /// What has happened so far.
+    /// Counters since the mount.
     pub fn stats(&self) -> SparesStats {
         self.stats
     }
@@ -168,22 +168,22 @@ impl<N: Nand> Spares<N> {
         &self.nand
     }
 
-    /// The chip, to change it.
+    /// The chip, mutably.
     pub fn nand_mut(&mut self) -> &mut N {
         &mut self.nand
     }
 
-    /// The chip, and nothing else.
+    /// Gives the chip back.
     pub fn into_nand(self) -> N {
         self.nand
     }
 
-    /// Spare blocks that a die has left.
+    /// Spare blocks left on a die.
     pub fn spares_left(&self, die: u32) -> u32 {
         self.dies[die as usize].spares.max(0) as u32
     }
 
-    /// Whether no program is possible on a die any more.
+    /// Whether a die can no longer be programmed.
     pub fn is_read_only(&self, die: u32) -> bool {
         self.dies[die as usize].read_only
     }
@@ -202,7 +202,7 @@ impl<N: Nand> Spares<N> {
         Some(self.nand.geometry().ppn(at, page))
     }
 
-    /// Tries `read` on the physical page, again if it cannot be read, and names the virtual page in errors.
+    /// Runs `read` on the physical page, with retries, and names the virtual page in errors.
     fn read_with(
         &mut self,
         page: Ppn,
@@ -235,7 +235,7 @@ impl<N: Nand> Spares<N> {
 
     // ---- blocks -----------------------------------------------------------------------------------
 
-    /// Makes sure that an erased virtual block stands for a physical one with a generation.
+    /// Gives an erased virtual block a physical one and a generation, unless it has them.
     fn bind(&mut self, block: Pbn) -> Result<(), NandError> {
         if self.generation[block.index()] != 0 {
             return Ok(());
@@ -267,7 +267,7 @@ impl<N: Nand> Spares<N> {
         }
     }
 
-    /// Marks a physical block as bad. Its die becomes read only if it cannot do without.
+    /// Marks a physical block as bad. Its die becomes read-only if it has no spare for it.
     fn retire(&mut self, at: Pbn, state: BlockState) -> Result<(), NandError> {
         self.nand.mark_bad(at, state)?;
         match state {
@@ -363,7 +363,7 @@ impl<N: Nand> Spares<N> {
         outcome
     }
 
-    /// What a page of a block that moves holds: itself, its patch, or nothing but the fact that it is lost.
+    /// What to write for a page of a moving block: its content, its patch, or a page marked as lost.
     fn content(
         &mut self,
         block: Pbn,
@@ -391,7 +391,7 @@ impl<N: Nand> Spares<N> {
         self.check_die(self.die_of(block))?;
         self.bind(block)?;
         loop {
-            // Again after a move: the copy of the lower page belongs to one generation.
+            // Repeated after a move: the copy of the lower page belongs to one generation.
             self.guard_pair(block, position)?;
             let mut spare = *spare;
             spare.place = Place {
@@ -433,7 +433,7 @@ impl<N: Nand> Nand for Spares<N> {
             .is_some_and(|at| self.nand.is_programmed(at))
     }
 
-    /// Of the physical block that this one stands for at present.
+    /// That of the physical block that this one stands for now.
     fn erase_count(&self, block: Pbn) -> u32 {
         self.place(block).map_or(0, |at| self.nand.erase_count(at))
     }
@@ -494,7 +494,7 @@ impl<N: Nand> Nand for Spares<N> {
         unless_read_only(self.reclaim(at))?;
         let die = self.die_of(block);
         match self.options.wear_leveling {
-            // It keeps its place, unless that is bad now.
+            // It keeps its physical block, unless that is bad now.
             WearLeveling::Off => {
                 if self.dies[die as usize]
                     .free
@@ -511,7 +511,7 @@ impl<N: Nand> Nand for Spares<N> {
     }
 
     fn mark_bad(&mut self, _block: Pbn, _state: BlockState) -> Result<(), NandError> {
-        let text = "blocks in front of the spares are never bad".into();
+        let text = "virtual blocks are never bad".into();
         Err(NandError::Misuse { text })
     }
 
@@ -520,7 +520,7 @@ impl<N: Nand> Nand for Spares<N> {
         self.nand.flush()
     }
 
-    fn settle(&mut self) {
+    fn mark_at_risk(&mut self) {
         self.epoch += 1;
     }
 
@@ -544,7 +544,7 @@ impl<N: Nand> Nand for Spares<N> {
     }
 }
 
-/// What a die that can only be read does not keep from going on.
+/// Ignores that a die is read-only, where that need not stop the caller.
 fn unless_read_only(outcome: Result<(), NandError>) -> Result<(), NandError> {
     match outcome {
         Err(NandError::ReadOnly { .. }) => Ok(()),

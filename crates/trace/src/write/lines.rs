@@ -1,8 +1,7 @@
 //! The lines of the text formats.
 
-use crate::{Format, Op, Request, WriteSummary};
-
-use super::is_data;
+use super::summary::WriteSummary;
+use crate::{Format, Op, Request};
 
 /// The time of the first request in formats with a calendar: 2024-01-01 as 100 ns since 1601.
 const FILETIME_BASE: u64 = 133_485_408_000_000_000;
@@ -108,7 +107,7 @@ impl Lines {
                 push_field(out, b' ', time);
             }
             Format::SsdSimAscii | Format::DiskSimAscii => {
-                if !is_data(request.op) {
+                if !request.op.is_data() {
                     summary.dropped += 1;
                     return Ok(());
                 }
@@ -127,7 +126,7 @@ impl Lines {
                 push_field(out, b' ', u64::from(request.op == Op::Read));
             }
             Format::Msr => {
-                if !is_data(request.op) {
+                if !request.op.is_data() {
                     summary.dropped += 1;
                     return Ok(());
                 }

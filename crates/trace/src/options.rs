@@ -1,0 +1,23 @@
+//! How a trace is to be read.
+
+use crate::formats::{AddressUnit, BlockEvent, Format, TimeUnit};
+
+/// How to read a trace. The default detects everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// The format; `None` detects it by the content.
+    pub format: Option<Format>,
+    /// Hands out the requests of this volume only.
+    pub volume: Option<u32>,
+    /// Hands out the requests of the volume of this name only.
+    pub volume_name: Option<String>,
+    /// Bytes of a page in [`Format::Pages`]; 0 takes what the file says, or 4,096.
+    pub page_bytes: u32,
+    /// The unit of the times of a five-column trace, instead of its format's.
+    pub time_unit: Option<TimeUnit>,
+    /// The unit of the addresses and sizes of a five-column trace, instead of its format's.
+    pub address_unit: Option<AddressUnit>,
+    /// Which events of blktrace and blkparse are requests; `None` takes queue events, or issue events
+    /// if there is no queue event in the first 64 KiB.
+    pub event: Option<BlockEvent>,
+}

@@ -1,0 +1,20 @@
+//! What a writer counts.
+
+use serde::{Deserialize, Serialize};
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WriteSummary {
+    /// Requests in the file.
+    pub written: u64,
+    /// Trims, zeroes and flushes left out because the format cannot say them.
+    pub dropped: u64,
+    /// Requests that were widened to whole sectors or pages because the format counts in these.
+    pub widened: u64,
+    /// Requests whose time was cut to the format's unit (100 ns, microseconds).
+    pub times_cut: u64,
+    /// Requests of a volume other than 0 that were written to a format without volumes.
+    pub volumes_lost: u64,
+    /// The length of the file.
+    pub file_bytes: u64,
+}
