@@ -14,7 +14,7 @@ macro_rules! address {
             /// "Nowhere": the value of an empty table entry.
             pub const NONE: Self = Self(u32::MAX);
 
-            /// Whether this is an address at all.
+            /// Whether this is an address.
             #[inline(always)]
             pub fn is_some(self) -> bool {
                 self.0 != u32::MAX
@@ -60,7 +60,7 @@ address! {
 /// A logical page as a scheme numbers it: [`Lpn`] for a scheme that places the pages of all dies, [`DieLpn`] for one
 /// made for a single die.
 pub trait LogicalPage: Copy + core::fmt::Debug + Send + 'static {
-    /// The page of that number.
+    /// The page with that number.
     fn from_number(number: u32) -> Self;
     /// Its number.
     fn number(self) -> u32;
@@ -90,7 +90,7 @@ impl LogicalPage for DieLpn {
     }
 }
 
-/// Division by a number known only at run time, without the divide instruction.
+/// Division by a number known only at run time, without a divide instruction.
 ///
 /// Exact for every 32-bit dividend and divisor (Lemire, Kaser, Kurz 2019: the quotient is the high
 /// half of `n * ceil(2^64 / d)`).
@@ -107,7 +107,7 @@ impl Divisor {
     /// If `value` is 0: geometries are checked before they get here.
     pub fn new(value: u32) -> Self {
         assert!(value > 0, "a divisor is at least 1");
-        // 1 would need 2^64; `div` treats it apart by a magic of 0.
+        // 1 would need 2^64; a magic of 0 tells `div` to handle it separately.
         let magic = if value == 1 {
             0
         } else {

@@ -1,9 +1,9 @@
-//! The catalog: schemes chosen by name as a program runs.
+//! The catalog: schemes chosen by name at run time.
 //!
-//! A scheme is a type, and everything that runs it is compiled for that type. What is chosen by name needs a value: a
-//! [`Life`] is what a program can do with a scheme (simulate it, store bytes with it, cut its power) as a few function
-//! pointers, and a [`Catalog`] is a list of schemes with that life. Floatgate's own list is
-//! `floatgate_schemes::catalog()`; a scheme of one's own joins it by [`Catalog::with`] and is from then on one of them.
+//! A scheme is a type, and everything that runs it is compiled for that type. Choosing by name needs a value: a [`Life`] is
+//! what a program can do with a scheme (simulate it, store bytes with it, cut its power) as a few function pointers, and a
+//! [`Catalog`] is a list of schemes with such values. Floatgate's own list is `floatgate_schemes::catalog()`;
+//! [`Catalog::with`] adds a scheme of your own to it.
 
 use alloc::format;
 use alloc::string::String;
@@ -16,9 +16,9 @@ use crate::options::{OptionInfo, Options, Setting, Value};
 use crate::refusal::Refusal;
 use crate::report::Table;
 
-/// What can be done with a scheme whose type is no longer known: function pointers, made for each type.
+/// What can be done with a scheme whose type has been erased: function pointers, made for each type.
 pub trait Life: Sized {
-    /// The life of that scheme.
+    /// The value for that scheme.
     fn of<S: Ftl<Page = Lpn>>() -> Self;
 }
 
@@ -38,7 +38,7 @@ macro_rules! life {
     };
 }
 
-/// What is known of a scheme without running it.
+/// What is known about a scheme without running it.
 #[derive(Clone, Debug)]
 pub struct SchemeInfo {
     /// [`Ftl::KEY`].
@@ -68,7 +68,7 @@ impl SchemeInfo {
         lines.join("\n")
     }
 
-    /// The option that a setting of the device fills, if the scheme has one.
+    /// The option that a device setting fills, if the scheme has one.
     pub fn filled_from(&self, setting: Setting) -> Option<&OptionInfo> {
         let mut options = self.options.iter();
         options.find(|option| option.setting == Some(setting))
@@ -152,7 +152,7 @@ impl<L> Catalog<L> {
     /// The same, or why not.
     ///
     /// # Errors
-    /// A refusal that lists the names there are.
+    /// A refusal that lists the known names.
     pub fn get(&self, key: &str) -> Result<&Entry<L>, Refusal> {
         self.find(key).ok_or_else(|| {
             let keys = self.keys().join(", ");

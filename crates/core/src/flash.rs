@@ -1,16 +1,15 @@
-//! What a scheme stands on: one small interface to NAND flash.
+//! The flash below a scheme: one small interface to NAND.
 //!
-//! The same scheme runs on a simulated flash, where a page is nothing but a time, and on a flash that
-//! stores bytes. Time flows through the calls as a value: every operation returns a *token* that says
-//! "when it is done", and takes one that it waits for. `Token::default()` waits for nothing. The order of
-//! the operations of one die is the order of the calls, so a scheme names a dependency only where it
-//! crosses dies or devices: data that waits for its translation, for example.
+//! The same scheme runs on a simulated flash, which only keeps time, and on a flash that stores bytes. Time flows through
+//! the calls as a value: every operation returns a *token* that stands for its end, and takes one that it waits
+//! for. `Token::default()` waits for nothing. A die executes its operations in the order of the calls, so a scheme names a
+//! dependency only where it crosses dies or devices: data that waits for its translation, for example.
 //!
-//! Three dependencies are the flash's own business, because they are always the same: the program of a
+//! The flash itself keeps three dependencies, because they are always the same: the program of a
 //! copied page waits for its read, an erase waits for all copies out of its block, and the program of a partly
 //! written page waits for the read of its old content.
 //!
-//! The host's data is not passed through these calls: it lies in the controller's buffer, and a [`Slot`] says where.
+//! The host's data does not pass through these calls: it lies in the controller's buffer, and a [`Slot`] says where.
 
 use alloc::vec::Vec;
 
@@ -22,7 +21,7 @@ pub use crate::oob::{
 use crate::pcm::Pcm;
 pub use crate::report::Cause;
 
-/// Number of a page inside the host request in work, from 0. The host's data of that page lies in the
+/// Number of a page inside the current host request, from 0. The host's data of that page lies in the
 /// controller's buffer under this number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slot(pub u32);
@@ -39,17 +38,17 @@ pub type Done<F> = Result<(), <F as Flash>::Error>;
 
 /// NAND flash, simulated or real: eleven calls that every flash has, three with defaults. See the module's text.
 ///
-/// Program rules (a page once an erase, ascending order where the cells want it) are enforced by every
-/// implementation; a scheme that would break them has a bug, and the flash panics in tests and
-/// simulations rather than go on with wrong counters.
+/// Every implementation enforces the program rules (each page once per erase, in ascending order where the cells
+/// require it); a scheme that breaks them has a bug, and in tests and simulations the flash panics rather than go on
+/// with wrong counters.
 ///
-/// Every call that can fail gives the flash's own error; a scheme hands it up and is not used any more.
+/// Every call that can fail returns the flash's own error; a scheme passes it on and is not used afterwards.
 #[expect(
     clippy::missing_errors_doc,
     reason = "all calls fail alike, as the trait's text says"
 )]
 pub trait Flash {
-    /// "When it is done": a time, a pending operation, or nothing. Valid only within the host request
+    /// The end of an operation: a time, a pending operation, or nothing. Valid only within the host request
     /// or the background work in which it was made, so a scheme never stores one. The flash itself keeps those that the
     /// host's request has to wait for: reads and programs of host pages, and [`Flash::absent`].
     type Token: Copy + Default;
@@ -78,13 +77,12 @@ pub trait Flash {
         after: Self::Token,
     ) -> Result<Self::Token, Self::Error>;
 
-    /// A page of the host's request for which there is nothing to do once `after` is done (its translation, say): a
-    /// read of a page that holds nothing, which gives zeroes, or a trim. A trim that touches no flash need not say so.
+    /// A page of the host's request that needs no flash operation once `after` is done (its translation, say): a read of
+    /// an unwritten page, which returns zeroes, or a trim. Optional for a trim that touches no flash.
     fn absent(&mut self, slot: Slot, after: Self::Token);
 
-    /// Reads a page of mapping information; `take` gets its bytes if the flash stores any. A page that is erased or
-    /// unreadable may be read by a recovery that cannot know it, and one that was readable can rot: `take` is not
-    /// called then.
+    /// Reads a page of mapping information; `take` gets its bytes if the flash stores any. A recovery may
+    /// unknowingly read an erased or unreadable page, and a readable one can rot: then `take` is not called.
     fn read_map(
         &mut self,
         from: Ppn,
@@ -113,8 +111,8 @@ pub trait Flash {
     ) -> Result<Self::Token, Self::Error>;
 
     /// Copies pages of one die, in order, to consecutive pages of one block of that die, the first of
-    /// them `to`. `oob_of` gives the OOB of the `i`-th. The same as as many [`Flash::copy`], for flashes that know
-    /// a shorter way.
+    /// them `to`. `oob_of` gives the OOB of the `i`-th. Equivalent to one [`Flash::copy`] per page; a flash may do it
+    /// faster.
     fn copy_run(
         &mut self,
         from: &[Ppn],
@@ -136,7 +134,7 @@ pub trait Flash {
     }
 
     /// Reads the OOB of a page alone: `None` where the page is erased or unreadable, and on a flash that stores no
-    /// bytes: schemes call it there for the count and the time.
+    /// bytes, where schemes call it for the count and the time.
     fn read_oob(
         &mut self,
         from: Ppn,
@@ -152,32 +150,30 @@ pub trait Flash {
         after: Self::Token,
     ) -> Result<Self::Token, Self::Error>;
 
-    /// Done when both are.
+    /// A token that is done when both are.
     fn join(&mut self, a: Self::Token, b: Self::Token) -> Self::Token;
 
     /// The phase-change memory.
     fn pcm(&mut self) -> &mut Self::Pcm;
 
-    /// How often the block that is used under that number now has been erased; a layer that moves blocks knows better
-    /// than the ledger.
+    /// Erases of the block that now has that number; a layer that moves blocks overrides the ledger's count.
     fn erase_count(&self, block: Pbn) -> u32 {
         self.ledger().erase_count(block)
     }
 
-    /// What follows is background or timed work that the scheme chose to start at that time; the next host
-    /// request ends it.
+    /// Starts background or timed work at that time; it lasts until the next host request.
     fn background(&mut self, at_ns: u64) {
         let _ = at_ns;
     }
 }
 
-/// A flash on which the start state of a device can be made: without a count and without time.
+/// A flash on which the start state of a device can be set up: it is not counted and takes no time.
 #[expect(
     clippy::missing_errors_doc,
     reason = "the flash's own error, as in `Flash`"
 )]
 pub trait Preload: Flash {
-    /// The first `pages` pages of an erased block hold the logical pages that their OOBs name, each with its
+    /// Fills the first `pages` pages of an erased block with the logical pages that their OOBs name, each with its
     /// [`start_content`].
     fn preload<O: SpareArea>(
         &mut self,

@@ -1,4 +1,4 @@
-//! What a scheme is: [`Ftl`], and the types of its calls. What it tells of itself is [`Described`].
+//! What a scheme is: [`Ftl`] and the types of its calls. How it describes itself is [`Described`].
 
 use alloc::string::String;
 use core::fmt::{Debug, Display, Formatter};
@@ -15,18 +15,18 @@ use crate::refusal::Refusal;
 pub enum RecoveryMode {
     /// The OOBs of all pages, and nothing else.
     FullScan,
-    /// Whatever the scheme keeps on flash to be faster: map blocks, summary pages, translation pages, the snapshot
-    /// of a clean shutdown. The full scan where there is nothing, or where it cannot be read.
+    /// Whatever the scheme keeps on flash to mount faster: map blocks, summary pages, translation pages, the snapshot
+    /// of a clean shutdown. The full scan where these are missing or unreadable.
     #[default]
     Fastest,
 }
 
-/// Why a device does not come up, fresh or after a power cut.
+/// Why a device cannot be formatted or mounted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum MountError<E> {
-    /// Shape and options do not fit, or what the flash holds does not.
+    /// Shape and options do not fit together, or the content of the flash does not fit them.
     Refused(Refusal),
-    /// The flash failed: another power cut, or a chip that is worn out. It may be tried again.
+    /// The flash failed: another power cut, or a worn-out chip. Another attempt may succeed.
     Flash(E),
 }
 
@@ -40,15 +40,15 @@ impl<E: Debug> Display for MountError<E> {
     fn fmt(&self, f: &mut Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Refused(refusal) => Display::fmt(refusal, f),
-            Self::Flash(error) => write!(f, "the flash failed while the device came up: {error:?}"),
+            Self::Flash(error) => write!(f, "the flash failed during the mount: {error:?}"),
         }
     }
 }
 
 impl<E: Debug> core::error::Error for MountError<E> {}
 
-/// A scheme that a recovery has made, if its tables agree with the flash and keep their budgets. After a power cut they
-/// do; on a flash that has rotted, or that was written by other hands, everything that follows rests on it.
+/// The scheme that a recovery has made, if its tables agree with the flash and keep their budgets. After a power cut they
+/// do; on flash that has rotted, or that another program wrote, everything after the mount relies on this check.
 ///
 /// # Errors
 /// A refusal that says what does not agree.
@@ -59,12 +59,12 @@ pub fn audited<S: Ftl, F: Flash>(scheme: S, flash: &F) -> Result<S, MountError<F
     }
 }
 
-/// The state in which a device begins.
+/// The state in which a device starts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Start {
     /// Every block erased, no logical page written.
     Empty,
-    /// Every logical page written once, in order (the papers' aged device).
+    /// Every logical page written once, in order (the aged device of the papers).
     #[default]
     Full,
 }
@@ -94,7 +94,7 @@ pub struct Run<P = Lpn> {
     pub first: P,
     /// Pages of the run, at least 1.
     pub pages: u32,
-    /// Pages of the whole host request: what LAST and LAST++ judge by.
+    /// Pages of the whole host request: LAST and LAST++ decide by it.
     pub request_pages: u32,
     /// Slot of the run's first page in the host request.
     pub first_slot: u32,
@@ -138,42 +138,41 @@ impl<P: LogicalPage> Run<P> {
     }
 }
 
-/// Time, as the scheme is told of it: before every request, and now and then while none comes.
+/// The time, as passed to the scheme: before every request, and now and then while idle.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tick {
-    /// The time now: the arrival of the request that comes next, if one does. Timed work that is due has its turn.
+    /// The time now: the arrival of the next request, if there is one. Timed work that is due is done now.
     pub now_ns: u64,
-    /// Since when until when nothing was under way: the scheme may have done background work in it. `None` if the device
-    /// was busy.
+    /// The time during which nothing was under way, for background work. `None` if the device was busy.
     pub idle_ns: Option<Range<u64>>,
 }
 
 /// A flash translation layer.
 ///
-/// A scheme decides what happens, in which order, and what waits for what; never how long it takes. Its
-/// state is its own tables; the state of the pages is the flash's. All methods that touch flash are generic
+/// A scheme decides what happens, in which order, and what waits for what; never how long it takes. It keeps its own
+/// tables; the flash keeps the state of the pages. All methods that touch flash are generic
 /// over it: the simulator compiles to array accesses, the device to real reads and writes.
 ///
 /// A scheme defined for one die is written for one ([`Space::dies`] = 1, [`Ftl::Page`] = [`DieLpn`]) and runs on many as
 /// [`Striped<Scheme>`](crate::striped::Striped).
 ///
-/// What a method returns as an error is the flash's own, unless it says otherwise.
+/// Errors are those of the flash, unless a method says otherwise.
 ///
 /// [`DieLpn`]: crate::address::DieLpn
 #[expect(
     clippy::missing_errors_doc,
-    reason = "the errors are the flash's, as the trait's text says"
+    reason = "the errors are those of the flash, as the trait's text says"
 )]
 pub trait Ftl: Described + Send + 'static {
-    /// How it numbers logical pages: [`Lpn`], or [`DieLpn`](crate::address::DieLpn) if it is made for one die.
+    /// How it numbers logical pages: [`Lpn`], or [`DieLpn`](crate::address::DieLpn) if it is written for one die.
     type Page: LogicalPage;
-    /// Whether [`Ftl::tick`] uses [`Tick::idle_ns`]; if not, idle times need not be worked out.
+    /// Whether [`Ftl::tick`] uses [`Tick::idle_ns`]; if not, idle times need not be computed.
     const USES_IDLE_TIME: bool = false;
 
     /// Checks the configuration and makes a fresh device in the start state.
     ///
     /// # Errors
-    /// A [`Refusal`] before anything was written, if the device is too small or an option does not fit; an error of the
+    /// A [`Refusal`], before anything is written, if the device is too small or an option does not fit; an error of the
     /// flash.
     fn format<F: Preload>(
         space: &Space,
@@ -182,12 +181,12 @@ pub trait Ftl: Described + Send + 'static {
         flash: &mut F,
     ) -> Result<Self, MountError<F::Error>>;
 
-    /// Makes the scheme's tables again from what a flash holds after a power cut at any point, and brings the
-    /// device back to its budgets. Everything acknowledged is there; a page of a write that was cut has its
-    /// old or its new content; a trimmed page reads as something it once held, or as zeroes. A cut during the
-    /// recovery itself is as good as any other. `mode` says what it may rely on; the result is as good with either.
+    /// Rebuilds the scheme's tables from what a flash holds after a power cut at any point, and restores its budgets.
+    /// Everything acknowledged is there; a page of a write that was cut has its old or its new content; a trimmed page
+    /// reads as something it once held, or as zeroes. A cut during the recovery itself is like any other. `mode` says
+    /// what it may rely on; the result is equally good in both modes.
     ///
-    /// On a flash that holds anything else (rotten pages, forged ones) it gives a scheme whose [`audit`](Ftl::audit)
+    /// On a flash that holds anything else (rotten or forged pages) it returns a scheme whose [`audit`](Ftl::audit)
     /// passes, or refuses ([`Refusal::damaged`]).
     ///
     /// # Errors
@@ -235,20 +234,20 @@ pub trait Ftl: Described + Send + 'static {
         Ok(())
     }
 
-    /// A page will be asked for soon: a scheme may fetch its tables' entries ahead of time.
+    /// A page will be read or written soon: the scheme may prefetch its table entries.
     #[inline(always)]
     fn prefetch(&self, page: Self::Page) {
         let _ = page;
     }
 
-    /// Timed work that is due, and background work in idle time.
+    /// Does timed work that is due, and background work in idle time.
     #[inline(always)]
     fn tick<F: Flash>(&mut self, flash: &mut F, tick: &Tick) -> Done<F> {
         let _ = (flash, tick);
         Ok(())
     }
 
-    /// Clean shutdown: writes what a quick next start needs.
+    /// Clean shutdown: writes what a fast next mount needs.
     fn shutdown<F: Flash>(&mut self, flash: &mut F) -> Done<F> {
         let _ = flash;
         Ok(())

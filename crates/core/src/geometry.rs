@@ -27,7 +27,7 @@ impl ProgramOrder {
         }
     }
 
-    /// The order of that name.
+    /// The order with that name.
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::Ascending, Self::Any]
             .into_iter()
@@ -35,7 +35,7 @@ impl ProgramOrder {
     }
 }
 
-/// Most pages a block may have: positions inside a block are kept in 16 bits.
+/// Most pages a block may have: positions inside a block take 16 bits.
 pub const PAGES_PER_BLOCK_MAX: u32 = 65_000;
 
 /// The shape of a device, checked: dies, blocks, pages, and the logical pages the host sees.
@@ -57,7 +57,7 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// Checks the numbers and makes a geometry of them.
+    /// A geometry of these numbers, checked.
     ///
     /// # Errors
     /// A [`Refusal`] that names the number at fault.
@@ -97,13 +97,13 @@ impl Geometry {
         let unit = u64::from(dies) * u64::from(pages_per_block);
         if logical_pages == 0 || !logical_pages.is_multiple_of(unit) {
             let text = format!(
-                "logical_pages = {logical_pages} is no multiple of dies x pages = {dies} x {pages_per_block} = {unit}"
+                "logical_pages = {logical_pages} is not a multiple of dies x pages = {dies} x {pages_per_block} = {unit}"
             );
             return Err(Refusal::new("logical_pages", text));
         }
         if u128::from(logical_pages) >= physical {
             let text = format!(
-                "logical_pages = {logical_pages}, but the flash has only {physical} pages, and some must be spare"
+                "logical_pages = {logical_pages}, but the flash has only {physical} pages, and some of them must be spare"
             );
             return Err(Refusal::new("logical_pages", text));
         }
@@ -197,7 +197,7 @@ impl Geometry {
 
 /// What one instance of a scheme sees: some dies of the device and the logical pages that live there.
 ///
-/// A scheme made for one die gets a space of one die (FTL-MM); a scheme made for many gets all.
+/// A scheme written for one die gets a space of one die (FTL-MM); a scheme written for many gets all.
 /// Inside a space pages are numbered die by die: *local page* `die * pages_per_die + p` is the
 /// device's LPN `p * C + die`. With one die that is simply the instance's local page.
 #[derive(Clone, Debug)]
@@ -282,10 +282,10 @@ impl Space {
         Some(DieLpn(die * self.geometry.logical_pages_per_die() + page.0))
     }
 
-    /// This instance's share of a budget of blocks that is given for the whole device.
+    /// This instance's share of a budget of blocks for the whole device.
     ///
     /// # Errors
-    /// If the dies do not divide it.
+    /// If it cannot be divided evenly among the dies.
     pub fn share(&self, key: &'static str, device_blocks: u32) -> Result<u32, Refusal> {
         let dies = self.geometry.dies;
         if !device_blocks.is_multiple_of(dies) {

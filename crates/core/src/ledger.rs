@@ -1,5 +1,5 @@
-//! The state that every flash keeps alike, simulated or real: what is programmed, how often blocks were
-//! erased, what was counted. Program rules are enforced here, once for all lives of a scheme.
+//! The state that every flash keeps, simulated or real: what is programmed, how often blocks were erased, what was
+//! counted. Program rules are enforced here, in one place for every kind of flash.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -24,11 +24,11 @@ pub struct Ledger {
     geometry: Geometry,
     blocks: Vec<Block>,
     /// One bit a page: erased although a higher page of its block is programmed. Gaps are rare, so the
-    /// bits exist only once the first one has come, and in-order programs never touch them.
+    /// bits are allocated with the first one, and in-order programs never touch them.
     gaps: Vec<u64>,
-    /// What has been counted.
+    /// Operations counted so far.
     pub counters: FlashCounters,
-    /// Sequence number of the last program; kept up only where bytes are stored.
+    /// Sequence number of the last program; maintained only where bytes are stored.
     pub sequence: u64,
     page_bytes: u32,
     oob_bytes: usize,
@@ -48,7 +48,7 @@ impl Ledger {
         }
     }
 
-    /// The same of a flash that does.
+    /// The same for a flash that does.
     #[must_use]
     pub fn storing_bytes(self) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl Ledger {
         self.oob_bytes
     }
 
-    /// The sequence number that the next program gets; means nothing where no bytes are stored.
+    /// The sequence number that the next program gets; meaningless where no bytes are stored.
     #[inline(always)]
     pub fn next_sequence(&self) -> u64 {
         self.sequence + 1
@@ -195,7 +195,7 @@ impl Ledger {
         *self.counters.reads.of(cause) += 1;
     }
 
-    /// Counts the read of a page that may turn out to be erased.
+    /// Counts the read of a page that may be erased.
     pub fn try_read(&mut self, cause: Cause) {
         *self.counters.reads.of(cause) += 1;
     }
@@ -223,8 +223,7 @@ impl Ledger {
         *self.counters.erases.of(cause) += 1;
     }
 
-    /// An erase that was cut: of the programmed pages those that `keeps` names still look programmed. Nothing
-    /// is counted.
+    /// An erase that was cut: only the pages for which `keeps` holds still look programmed. Nothing is counted.
     pub fn tear_erase(&mut self, pbn: Pbn, keeps: impl Fn(u32) -> bool) {
         let (written, mut kept, mut top) = (self.write_pointer(pbn), 0, 0);
         for page in 0..written {
@@ -244,7 +243,7 @@ impl Ledger {
         block.gaps = (top - kept) as u16;
     }
 
-    /// Makes the start state of a block: its first `pages` pages are programmed, nothing is counted.
+    /// Sets the start state of a block: its first `pages` pages are programmed, nothing is counted.
     pub fn preload(&mut self, pbn: Pbn, pages: u32) {
         let block = &mut self.blocks[pbn.index()];
         assert_eq!(
@@ -254,7 +253,7 @@ impl Ledger {
         block.written = pages as u16;
     }
 
-    /// Takes over the state of a block that a flash brings along: its erases, its programmed positions.
+    /// Sets the state of a block of a used flash: its erase count and its programmed positions.
     pub fn restore(&mut self, pbn: Pbn, erases: u32, programmed: impl Fn(u32) -> bool) {
         self.blocks[pbn.index()].erases = erases;
         for page in (0..self.geometry.pages_per_block).filter(|&page| programmed(page)) {
@@ -267,7 +266,7 @@ impl Ledger {
         }
     }
 
-    /// Erase counts of all blocks, in the order of their numbers.
+    /// Erase counts of all blocks, by number.
     pub fn erase_counts(&self) -> impl Iterator<Item = u32> + '_ {
         self.blocks.iter().map(|block| block.erases)
     }

@@ -1,14 +1,14 @@
-//! Floatgate's contract: what a flash translation layer stands on, and what it is.
+//! Floatgate's contract: what a flash translation layer is, and the flash below it.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`address`], [`geometry`] | logical and physical addresses, the shape of a device |
-//! | [`flash`], [`oob`], [`pcm`] | [`flash::Flash`]: what a scheme stands on; time flows through it as a token |
-//! | [`ftl`], [`described`] | [`ftl::Ftl`]: what a scheme is; [`described::Described`]: what it tells of itself |
+//! | [`flash`], [`oob`], [`pcm`] | [`flash::Flash`]: the flash below a scheme; time flows through it as a token |
+//! | [`ftl`], [`described`] | [`ftl::Ftl`]: what a scheme is; [`described::Described`]: how it describes itself |
 //! | [`striped`] | a scheme for one die on many dies |
-//! | [`options`], [`refusal`] | option schemas: names, units, defaults, help; why something is not taken |
+//! | [`options`], [`refusal`] | option schemas: names, units, defaults, help; why a configuration is refused |
 //! | [`report`] | counters, merges, memory tables |
-//! | [`ledger`] | the state every flash keeps alike: program rules, erase counts, counters |
+//! | [`ledger`] | the state that every kind of flash keeps: program rules, erase counts, counters |
 //! | [`wear`] | rules of wear levelling |
 //! | [`catalog`] | schemes chosen by name |
 //!

@@ -2,14 +2,14 @@
 
 use crate::address::Lpn;
 
-/// Bytes of every OOB that belong to the scheme on a flash that stores bytes. The logical page, the sequence
-/// number, role and tag lie beside them.
+/// Bytes of every OOB that belong to the scheme, on a flash that stores bytes, in addition to logical page, sequence
+/// number, role and tag.
 pub const SCHEME_OOB_BYTES: usize = 64;
 
-/// Higher sequence numbers are not believed by a recovery: what is programmed next needs a higher one.
+/// A recovery rejects higher sequence numbers, since the next program needs a higher one still.
 pub const SEQUENCE_MAX: u64 = (1 << 63) - 1;
 
-/// What a page is for, as its OOB tells after a power cut.
+/// What a page is for, as recorded in its OOB.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub enum Role {
@@ -56,7 +56,7 @@ pub struct Oob {
     pub lpn: Lpn,
     /// What the page is for.
     pub role: Role,
-    /// A few bits of the scheme's own (a flag, a kind of block).
+    /// A few bits for the scheme (a flag, a kind of block).
     pub tag: u32,
 }
 
@@ -74,15 +74,15 @@ impl Oob {
         Self { tag, ..self }
     }
 
-    /// The same with bytes of the scheme's own beside it: `fill` gets [`SCHEME_OOB_BYTES`] zeroes. It is called only by
-    /// a flash that stores bytes, so what it works out costs a simulation nothing.
+    /// The same with the scheme's own bytes: `fill` gets [`SCHEME_OOB_BYTES`] zeroes. Only a flash that stores bytes calls
+    /// it, so it costs a simulation nothing.
     #[inline(always)]
     pub fn with_bytes<B: FnOnce(&mut [u8])>(self, fill: B) -> OobWithBytes<B> {
         OobWithBytes { oob: self, fill }
     }
 }
 
-/// An [`Oob`] with bytes of the scheme's own, see [`Oob::with_bytes`].
+/// An [`Oob`] with the scheme's own bytes, see [`Oob::with_bytes`].
 #[derive(Debug)]
 pub struct OobWithBytes<B> {
     oob: Oob,
@@ -94,7 +94,7 @@ pub trait SpareArea {
     /// The fixed part.
     fn oob(&self) -> Oob;
 
-    /// Writes the scheme's own bytes, zeroes before.
+    /// Writes the scheme's own bytes over zeroes.
     fn fill_bytes(self, bytes: &mut [u8]);
 }
 

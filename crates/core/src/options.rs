@@ -1,4 +1,4 @@
-//! Options of schemes: one declaration gives the struct, the parser, the help and the docs.
+//! Options of schemes: one declaration generates the struct, the parser, the help and the docs.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -7,12 +7,12 @@ use core::fmt::Display;
 
 use crate::refusal::Refusal;
 
-/// A value as a configuration file or a command line gives it.
+/// A value from a configuration file or a command line.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
     /// A whole number.
     Int(i64),
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
     /// A word.
     Text(String),
@@ -42,7 +42,7 @@ impl Display for Value {
     }
 }
 
-/// Which of the device a number of an option is given for.
+/// What a number in an option counts over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Scope {
     /// Whatever its unit says.
@@ -52,14 +52,14 @@ pub enum Scope {
     Device,
 }
 
-/// What of a device's settings an option is filled from when nobody sets it.
+/// Which device setting an unset option takes its value from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Setting {
     /// The log blocks of the device (`device.log_percent`).
     LogBlocks,
 }
 
-/// What values an option takes.
+/// Which values an option accepts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Takes {
     /// A whole number.
@@ -86,20 +86,20 @@ pub struct OptionInfo {
     pub unit: &'static str,
     /// What a number is given for.
     pub scope: Scope,
-    /// What it is filled from when nobody sets it.
+    /// The device setting that fills it when it is unset.
     pub setting: Option<Setting>,
     /// Default as text.
     pub default: String,
-    /// What values it takes.
+    /// Which values it accepts.
     pub takes: Takes,
-    /// Numbers worth trying on small devices; where there is none the option keeps its default in random cases.
+    /// Numbers worth trying on small devices; without any, the option keeps its default in random cases.
     pub samples: &'static [u64],
     /// What it means.
     pub doc: &'static str,
 }
 
 impl OptionInfo {
-    /// Values worth trying on small devices, for a device of so many dies.
+    /// Values worth trying on a small device with that many dies.
     pub fn words(&self, dies: u32) -> Vec<String> {
         match &self.takes {
             Takes::OneOf(words) => words.iter().map(ToString::to_string).collect(),
@@ -116,7 +116,7 @@ impl OptionInfo {
         }
     }
 
-    /// The unit with what it is given for, for people.
+    /// The unit and what it counts over, as shown to users.
     pub fn unit_and_scope(&self) -> String {
         match self.scope {
             Scope::Own => self.unit.to_string(),
@@ -140,12 +140,12 @@ pub trait Options: Clone + Default + core::fmt::Debug + Send + Sync + 'static {
 
 /// A type that an option can have.
 pub trait OptionValue: Sized {
-    /// The value, or what would be right instead.
+    /// Parses a value; an error says what would be accepted.
     ///
     /// # Errors
-    /// A text such as "a whole number from 0 on".
+    /// A text such as "a whole number, 0 or more".
     fn take(value: &Value) -> Result<Self, String>;
-    /// What it takes.
+    /// Which values it accepts.
     fn takes() -> Takes;
     /// Back to text.
     fn show(&self) -> String;
@@ -155,11 +155,11 @@ impl OptionValue for u64 {
     fn take(value: &Value) -> Result<Self, String> {
         match value {
             Value::Int(n) if *n >= 0 => Ok(*n as u64),
-            // Numbers past the largest `i64` come as words.
+            // Numbers above the largest `i64` arrive as words.
             Value::Text(word) => word.replace('_', "").parse().map_err(|_| ()),
             _ => Err(()),
         }
-        .map_err(|()| "a whole number from 0 on".into())
+        .map_err(|()| "a whole number, 0 or more".into())
     }
     fn takes() -> Takes {
         Takes::Number
@@ -226,7 +226,7 @@ macro_rules! choice {
                 if let $crate::options::Value::Text(word) = value {
                     $(if word == $word { return Ok(Self::$variant); })+
                 }
-                // `on` and `off` may come as truth values from TOML and JSON.
+                // `on` and `off` may arrive as booleans from TOML and JSON.
                 if let $crate::options::Value::Bool(b) = value {
                     let word = if *b { "on" } else { "off" };
                     $(if word == $word { return Ok(Self::$variant); })+
@@ -246,12 +246,12 @@ macro_rules! choice {
 /// Declares the options of a scheme. Each is `/// meaning`, then `name: type ["unit"] = default`, then, where it needs
 /// them and in this order:
 ///
-/// - `shown "..."`: the default as people read it, where the value does not say it;
-/// - `samples [1, 2]`: numbers worth trying on devices of a few blocks: tests vary the option by them;
+/// - `shown "..."`: the default as shown to users, where the value does not say it;
+/// - `samples [1, 2]`: numbers worth trying on devices of a few blocks, for tests;
 /// - `scope Device`: it is given for the whole device;
 /// - `setting LogBlocks`: the [setting](crate::options::Setting) of the device that fills it.
 ///
-/// Options that several schemes share are a set of their own, taken in by `..field: Set;` before or after the others.
+/// Options that several schemes share are a set of their own, included by `..field: Set;` before or after the others.
 #[macro_export]
 macro_rules! options {
     ($(#[$doc:meta])* pub struct $name:ident {
@@ -353,7 +353,7 @@ pub fn has<O: Options>(key: &str) -> bool {
 pub fn unknown_option<O: Options>(key: &str) -> Refusal {
     let known: Vec<&str> = O::schema().iter().map(|option| option.key).collect();
     let message = if known.is_empty() {
-        format!("no option {key}: this scheme has none of its own")
+        format!("no option {key}: this scheme has none")
     } else {
         format!("no option {key}: this scheme has {}", known.join(", "))
     };

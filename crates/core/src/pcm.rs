@@ -1,10 +1,10 @@
-//! Phase-change memory beside the flash: entries of a map that are changed in place (HAT).
+//! Phase-change memory beside the flash: map entries updated in place (HAT).
 
 use crate::ledger::Ledger;
 
 /// Phase-change memory. An access moves one map entry.
 pub trait Pcm {
-    /// As that of the flash beside it.
+    /// That of the flash beside it.
     type Token;
 
     /// Reads an entry.
@@ -14,7 +14,7 @@ pub trait Pcm {
     fn write_entry(&mut self, after: Self::Token) -> Self::Token;
 }
 
-/// Where time means nothing, the ledger counts the accesses.
+/// Where there is no clock, the ledger counts the accesses.
 impl Pcm for Ledger {
     type Token = ();
 

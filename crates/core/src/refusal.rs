@@ -1,4 +1,4 @@
-//! Why a configuration, a shape or an option cannot be taken.
+//! Why a configuration, a shape or an option is refused.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -7,22 +7,22 @@ use core::fmt::{Display, Formatter};
 /// What kind of refusal it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RefusalKind {
-    /// Shape and options do not go together: others would.
+    /// Shape and options do not fit together; others would.
     Configuration,
     /// A recovery finds no erased page to go on with.
     NoRoom,
-    /// The flash holds what no power cut leaves.
+    /// The flash holds what no power cut leaves behind.
     Damaged,
 }
 
-/// Why a device cannot be made or brought back.
+/// Why a device cannot be made or mounted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refusal {
     /// What kind it is.
     pub kind: RefusalKind,
     /// The configuration key at fault, where one can be named.
     pub key: Option<String>,
-    /// What is wrong, with the numbers, and what would be right.
+    /// What is wrong, with the numbers, and what would work.
     pub message: String,
 }
 
@@ -54,7 +54,7 @@ impl Refusal {
         }
     }
 
-    /// A recovery has found what no power cut leaves: pages that have rotted, or that no scheme has written.
+    /// A recovery has found what no power cut leaves behind: pages that have rotted, or that no scheme has written.
     pub fn damaged(found: impl Display) -> Self {
         Self {
             kind: RefusalKind::Damaged,

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-/// On whose account an operation is counted.
+/// Why an operation happened; it is counted under this.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cause {
     /// Data of the host.
@@ -41,7 +41,7 @@ impl ByCause {
     }
 }
 
-/// Every operation of the flash, counted once, under its cause.
+/// Every flash operation, counted once, under its cause.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FlashCounters {
     /// Page reads.
@@ -98,11 +98,11 @@ pub struct Merges {
     pub erases_dead: u64,
     /// Full merges by number of rebuilt logical blocks (index).
     pub association: Vec<u64>,
-    /// Log blocks that stopped being log blocks.
+    /// Log blocks reclaimed.
     pub log_reclaimed: u64,
-    /// Host pages programmed in those by then.
+    /// Host pages that had been programmed in them.
     pub log_pages_used: u64,
-    /// Never-programmed pages of data blocks at their erase.
+    /// Pages of data blocks that were never programmed before the erase.
     pub wasted_data_pages: u64,
     /// The same for log blocks.
     pub wasted_log_pages: u64,
@@ -126,8 +126,8 @@ impl Merges {
         self.log_pages_used as f64 / pages.max(1) as f64
     }
 
-    /// Adds what ratios over time are made of (association, utilisation of log blocks), as sums, so that
-    /// they can be formed for the whole device.
+    /// Adds the sums behind ratios over time (association, log block utilisation), so that the ratios can be formed for
+    /// the whole device.
     pub fn observe(&self, seen: &mut Observation) {
         seen.sum("full_merges", self.full as f64);
         seen.sum("full_merge_associated", self.full_merge_associated as f64);
@@ -179,7 +179,7 @@ impl Merges {
     }
 }
 
-/// How a number of several instances becomes one of the device.
+/// How the numbers of several instances combine into one for the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Combine {
     /// Added.
@@ -190,7 +190,7 @@ pub enum Combine {
     Mean,
 }
 
-/// A number under a name.
+/// A named number.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Named<T> {
     /// Its name in the output.
@@ -206,18 +206,18 @@ pub struct Named<T> {
 pub struct SchemeCounters {
     /// Merges of the common kinds.
     pub merges: Merges,
-    /// Merge kinds of the scheme's own, in the order of its page in docs/spec (blog's `reduced`).
+    /// The scheme's own merge kinds, in the order of its page in docs/spec (blog's `reduced`).
     pub own_merges: Vec<Named<u64>>,
     /// The `extra` counters that the scheme's page in docs/spec names: compared by conformance.
     pub extra: Vec<Named<u64>>,
     /// Further statistics, not compared.
     pub stats: Vec<Named<f64>>,
-    /// Accesses to tables in a DRAM chip: the energy counts them. None of a scheme that has no table there.
+    /// Accesses to tables in a DRAM chip: the energy counts them. 0 for a scheme without a table there.
     pub dram_accesses: Option<u64>,
 }
 
 impl SchemeCounters {
-    /// Counters of a scheme with these merges, and nothing else yet.
+    /// Counters with these merges and nothing else yet.
     pub fn of(merges: &Merges) -> Self {
         Self {
             merges: merges.clone(),
@@ -234,7 +234,7 @@ impl SchemeCounters {
         });
     }
 
-    /// Adds an `extra` counter of which the largest instance counts.
+    /// Adds an `extra` counter that is the maximum over the instances.
     pub fn extra_max(&mut self, name: &'static str, value: u64) {
         self.extra.push(Named {
             name,
@@ -316,7 +316,7 @@ impl Observation {
         });
     }
 
-    /// Adds a value that is the mean of the instances.
+    /// Adds a value that is the mean over the instances.
     pub fn mean(&mut self, name: &'static str, value: f64) {
         self.values.push(Named {
             name,
@@ -325,7 +325,7 @@ impl Observation {
         });
     }
 
-    /// Adds a value of which the largest instance counts.
+    /// Adds a value that is the maximum over the instances.
     pub fn max(&mut self, name: &'static str, value: f64) {
         self.values.push(Named {
             name,
@@ -340,7 +340,7 @@ impl Observation {
 pub enum Memory {
     /// The controller's own memory.
     Sram,
-    /// A DRAM chip beside it: refreshed all the time.
+    /// A separate DRAM chip, refreshed all the time.
     Dram,
     /// Phase-change memory.
     Pcm,
@@ -425,7 +425,7 @@ impl Table {
     }
 }
 
-/// `ceil(log2 n)`: the bits that number `n` things.
+/// `ceil(log2 n)`: the bits needed to number `n` things.
 pub fn bits_for(n: u64) -> u64 {
     u64::from(64 - n.saturating_sub(1).leading_zeros())
 }

@@ -25,7 +25,7 @@ impl<S: Ftl<Page = DieLpn>> Striped<S> {
         &self.dies
     }
 
-    /// An instance on each die of a device, made by `make`.
+    /// One instance for each die of a device, made by `make`.
     fn of<E>(
         space: &Space,
         mut make: impl FnMut(&Space) -> Result<S, MountError<E>>,
