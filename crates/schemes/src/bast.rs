@@ -108,7 +108,7 @@ impl LogPolicy for BastPolicy {
         &mut self.h
     }
 
-    fn take_found<F: Flash>(
+    fn mount_found<F: Flash>(
         &mut self,
         flash: &mut F,
         mut found: Vec<FoundLog>,
@@ -117,9 +117,9 @@ impl LogPolicy for BastPolicy {
             found.sort_unstable_by_key(|found| found.last);
         }
         for log in found.into_iter().map(|found| found.log) {
-            match self.h.adopt(log) {
+            match self.h.claim(log) {
                 Some(_) => self.h.lists.push_back(LOGS, log.0),
-                None => self.h.give_up(flash, log)?,
+                None => self.h.merge_away(flash, log)?,
             }
         }
         Ok(())

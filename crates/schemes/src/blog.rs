@@ -223,13 +223,13 @@ impl Blog {
             }
         });
         flash.program_host(slot, to, spare, translated)?;
-        self.settle(lpn, b, p, to);
+        self.note_place(lpn, b, p, to);
         Ok(())
     }
 
     /// A page has a new place; its OOB has the newest sub-table of its group.
     #[inline(always)]
-    fn settle(&mut self, lpn: DieLpn, b: u32, p: u32, to: Ppn) {
+    fn note_place(&mut self, lpn: DieLpn, b: u32, p: u32, to: Ppn) {
         self.place[lpn.index()] = to;
         if self.layout == Layout::Mlc {
             let at = self.directory_at(b, self.by_entries.div(p));
@@ -469,7 +469,7 @@ impl Blog {
         if layout == Layout::Mlc {
             for lpn in (0..self.space.logical_pages()).map(DieLpn) {
                 let (b, p) = self.split(lpn);
-                self.settle(lpn, b, p, self.place[lpn.index()]);
+                self.note_place(lpn, b, p, self.place[lpn.index()]);
             }
         }
         Ok(())

@@ -225,7 +225,7 @@ impl Dftl {
             directory,
             ..
         } = &mut found;
-        store.take_found(scan, places, directory, flash)?;
+        store.mount_found(scan, places, directory, flash)?;
         let map = CachedMap::recover(options.plan(), &mut store, &found, layout, flash);
         Ok(Self::of(options, store, map.map_err(MountError::Flash)?))
     }

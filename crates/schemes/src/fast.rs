@@ -168,7 +168,7 @@ impl LogPolicy for FastPolicy {
         &mut self.h
     }
 
-    fn take_found<F: Flash>(
+    fn mount_found<F: Flash>(
         &mut self,
         flash: &mut F,
         found: Vec<FoundLog>,
@@ -176,7 +176,7 @@ impl LogPolicy for FastPolicy {
         // The youngest aligned log block may have been the sequential one; as such it does no harm.
         let mut youngest = found.iter().rev().map(|found| found.log);
         let sw = youngest.find(|&log| self.options.sw_log && self.h.aligned_to(log).is_some());
-        if let Some(sw) = sw.filter(|&sw| self.h.adopt(sw).is_some()) {
+        if let Some(sw) = sw.filter(|&sw| self.h.claim(sw).is_some()) {
             self.h.lists.push_back(SW, sw.0);
         }
         for found in found.iter().filter(|found| Some(found.log) != sw) {
@@ -184,7 +184,7 @@ impl LogPolicy for FastPolicy {
         }
         while self.h.lists.len(RW) > self.rw_blocks {
             let oldest = Log(self.h.lists.first(RW).expect("there are too many"));
-            self.h.give_up(flash, oldest)?;
+            self.h.merge_away(flash, oldest)?;
         }
         Ok(())
     }

@@ -112,13 +112,13 @@ pub struct FasterPolicy {
 impl FasterPolicy {
     /// After a power cut: empties the isolation area, which cannot be filled any further, and merges log blocks
     /// above the limit.
-    fn settle<F: Flash>(&mut self, flash: &mut F) -> Result<(), MountError<F::Error>> {
+    fn restore_budget<F: Flash>(&mut self, flash: &mut F) -> Result<(), MountError<F::Error>> {
         while let Some(isolation) = self.only(ISOLATION) {
-            self.h.give_up(flash, isolation)?;
+            self.h.merge_away(flash, isolation)?;
         }
         while self.count() > self.limit {
             let oldest = self.only(FULL).expect("no found log block is open");
-            self.h.give_up(flash, oldest)?;
+            self.h.merge_away(flash, oldest)?;
         }
         Ok(())
     }
@@ -385,7 +385,7 @@ impl LogPolicy for FasterPolicy {
         &mut self.h
     }
 
-    fn take_found<F: Flash>(
+    fn mount_found<F: Flash>(
         &mut self,
         flash: &mut F,
         mut found: Vec<FoundLog>,
@@ -400,7 +400,7 @@ impl LogPolicy for FasterPolicy {
             self.h.watch.set_kind(log, kind);
             self.h.lists.push_back(list, log.0);
         }
-        self.settle(flash)
+        self.restore_budget(flash)
     }
 
     #[inline]

@@ -229,7 +229,7 @@ impl LogPolicy for FmaxPolicy {
         &mut self.h
     }
 
-    fn take_found<F: Flash>(
+    fn mount_found<F: Flash>(
         &mut self,
         flash: &mut F,
         mut found: Vec<FoundLog>,
@@ -238,8 +238,8 @@ impl LogPolicy for FmaxPolicy {
             found.sort_unstable_by_key(|found| found.last);
         }
         for block in found.into_iter().map(|found| found.log) {
-            if self.h.adopt(block).is_none() {
-                self.h.give_up(flash, block)?;
+            if self.h.claim(block).is_none() {
+                self.h.merge_away(flash, block)?;
                 continue;
             }
             self.h.lists.push_back(BLOCKS, block.0);

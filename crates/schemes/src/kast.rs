@@ -411,7 +411,7 @@ impl LogPolicy for KastPolicy {
 
     /// Log blocks without a hole may become data blocks and come back as sequential ones, the youngest first; the
     /// others are random ones. Those with too many associations are merged.
-    fn take_found<F: Flash>(
+    fn mount_found<F: Flash>(
         &mut self,
         flash: &mut F,
         found: Vec<FoundLog>,
@@ -426,7 +426,7 @@ impl LogPolicy for KastPolicy {
             let may_switch = self.h.aligned_to(log).is_some()
                 && flash.ledger().programmed_pages(self.h.log_block(log)) == pages
                 && sequential.len() < self.sw_log_blocks as usize;
-            if may_switch && self.h.adopt(log).is_some() {
+            if may_switch && self.h.claim(log).is_some() {
                 sequential.push(log);
             } else {
                 random.push(log);
@@ -438,7 +438,7 @@ impl LogPolicy for KastPolicy {
         for log in random.into_iter().rev() {
             self.h.lists.push_back(RW, log.0);
             if self.h.watch.degree(log) > self.k {
-                self.h.give_up(flash, log)?;
+                self.h.merge_away(flash, log)?;
             }
         }
         let bound = self.k.min(pages);

@@ -373,7 +373,7 @@ impl LogPolicy for LastPolicy {
 
     /// The log blocks go where the roles of their pages say. There are never more of a kind than before the cut, because
     /// none becomes one of the other kind.
-    fn take_found<F: Flash>(
+    fn mount_found<F: Flash>(
         &mut self,
         flash: &mut F,
         mut found: Vec<FoundLog>,
@@ -382,7 +382,7 @@ impl LogPolicy for LastPolicy {
             if let Some(heat) = Heat::of_role(*role) {
                 let valid = self.h.valid_pages(*log).map(|(_, _, lbn)| lbn);
                 let valid: Vec<Lbn> = valid.collect();
-                self.h.watch.adopt(*log, heat, valid.into_iter());
+                self.h.watch.claim(*log, heat, valid.into_iter());
             }
         }
         self.h.watch.number_writes();
@@ -390,9 +390,9 @@ impl LogPolicy for LastPolicy {
         for FoundLog { log, role, .. } in found {
             if Heat::of_role(role).is_none() {
                 let is_aligned = self.h.aligned_to(log).is_some();
-                match is_aligned.then(|| self.h.adopt(log)).flatten() {
+                match is_aligned.then(|| self.h.claim(log)).flatten() {
                     Some(_) => self.h.lists.push_back(SEQUENTIAL, log.0),
-                    None => self.h.give_up(flash, log)?,
+                    None => self.h.merge_away(flash, log)?,
                 }
             }
         }

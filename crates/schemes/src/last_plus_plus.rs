@@ -455,7 +455,7 @@ impl Ftl for LastPlusPlus {
         means: RecoveryMode,
         flash: &mut F,
     ) -> Result<Self, MountError<F::Error>> {
-        let ftl = Self::bring_back(space, options, means, flash)?;
+        let ftl = Self::mount(space, options, means, flash)?;
         audited(ftl, flash)
     }
 

@@ -138,7 +138,7 @@ impl Superblock {
         } else if !self.collect_partial(flash, s)? {
             self.collect_full(flash, s)?;
         }
-        self.b.settle(s);
+        self.b.assign_roles(s);
         Ok(())
     }
 

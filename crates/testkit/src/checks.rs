@@ -89,8 +89,8 @@ struct Checked {
 impl Checked {
     /// Runs a case as the scheme takes it. Why not, if it takes it in no way.
     fn run(&mut self, tested: &Tested, case: &Case) -> Result<(), String> {
-        let settled = tested.settle(case);
-        let case = settled.map_err(|refusal| {
+        let completed = tested.complete(case);
+        let case = completed.map_err(|refusal| {
             self.tally.refused += 1;
             format!("{refusal}\n  {case}")
         })?;
@@ -360,10 +360,10 @@ pub fn any_bytes<L: AsRef<Tested>>(
 pub fn failures_replay(sound: &Catalog<Tested>, broken: &Catalog<Tested>) {
     for (sound, broken) in sound.iter().zip(broken) {
         let (key, sound, broken) = (sound.info.key, &sound.life, &broken.life);
-        let settled = crate::suite::cases()
+        let completed = crate::suite::cases()
             .into_iter()
-            .find_map(|case| sound.settle(&case).ok());
-        let case = settled.unwrap_or_else(|| panic!("{key} refuses every plain device"));
+            .find_map(|case| sound.complete(&case).ok());
+        let case = completed.unwrap_or_else(|| panic!("{key} refuses every plain device"));
         let suite = broken.run(&case, crate::suite::CHECK_EVERY).err();
         let cuts = broken
             .random_cuts(1, 2000, &Effort::default(), &mut || false)

@@ -105,7 +105,7 @@ pub fn refusal_of<S: Ftl>(case: &Case) -> Option<Refusal> {
 ///
 /// # Errors
 /// The refusal of the case without another option, if none helps.
-pub fn settle<S: Ftl>(case: &Case) -> Result<Case, Refusal> {
+pub fn complete<S: Ftl>(case: &Case) -> Result<Case, Refusal> {
     let options = S::Options::schema();
     let case = case.clone().completed(&options);
     let Some(refusal) = refusal_of::<S>(&case) else {

@@ -16,7 +16,7 @@ type RandomCuts = fn(u64, u64, &Effort, &mut dyn FnMut() -> bool) -> Result<Tall
 pub struct Tested {
     run: fn(&Case, u32) -> Result<(), Finding>,
     refusal: fn(&Case) -> Option<Refusal>,
-    settle: fn(&Case) -> Result<Case, Refusal>,
+    complete: fn(&Case) -> Result<Case, Refusal>,
     random_case: fn(&mut SplitMix64, u32) -> Case,
     cut: fn(&Case, &Effort, Option<&Cuts>) -> Result<Tally, Finding>,
     random_cuts: RandomCuts,
@@ -30,7 +30,7 @@ impl Life for Tested {
         Self {
             run: suite::run_checked::<S>,
             refusal: suite::refusal_of::<S>,
-            settle: suite::settle::<S>,
+            complete: suite::complete::<S>,
             random_case: torture::random_case::<S>,
             cut: torture::cut::<S>,
             random_cuts: torture::random_cuts::<S>,
@@ -61,12 +61,12 @@ impl Tested {
         (self.refusal)(case)
     }
 
-    /// [`suite::settle`].
+    /// [`suite::complete`].
     ///
     /// # Errors
     /// The refusal of the case.
-    pub fn settle(&self, case: &Case) -> Result<Case, Refusal> {
-        (self.settle)(case)
+    pub fn complete(&self, case: &Case) -> Result<Case, Refusal> {
+        (self.complete)(case)
     }
 
     /// [`torture::random_case`].

@@ -51,7 +51,7 @@ impl Blog {
         self.find_swapped_blocks(flash, &mut found)?;
         for b in 0..logical_blocks {
             if !self.is_as_before(flash, &found, b, u)? {
-                self.bring_together(flash, &mut found, b)?;
+                self.gather_pages(flash, &mut found, b)?;
             }
         }
         self.keep_budgets(flash, &mut found, l, log_blocks)?;
@@ -236,7 +236,7 @@ impl Blog {
             if stuck && (may_serve || self.pool.len() > 1) {
                 let most_spread = waiting.iter().max_by_key(|&&b| self.spread(b));
                 let b = *most_spread.expect("some are waiting");
-                self.bring_together(flash, found, b)?;
+                self.gather_pages(flash, found, b)?;
                 waiting.retain(|b| without(self, b));
             }
             may_serve = stuck && self.pool.len() <= 1;
@@ -262,7 +262,7 @@ impl Blog {
             }
         }
         if self.places(b).count() as u32 > found.block(block).live {
-            self.bring_together(flash, found, b)?;
+            self.gather_pages(flash, found, b)?;
         }
         Ok(())
     }
@@ -308,7 +308,7 @@ impl Blog {
     }
 
     /// Copies the live pages of a logical block into an erased block, and erases the blocks that have nothing left.
-    fn bring_together<F: Flash>(
+    fn gather_pages<F: Flash>(
         &mut self,
         flash: &mut F,
         found: &mut Found,
@@ -462,7 +462,7 @@ impl Blog {
             let b = b.ok_or_else(|| {
                 Refusal::damaged(format!("log block {} serves no logical block", log.0))
             })?;
-            self.bring_together(flash, found, b as u32)?;
+            self.gather_pages(flash, found, b as u32)?;
         }
     }
 

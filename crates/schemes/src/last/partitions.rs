@@ -197,7 +197,7 @@ impl Partitions {
 
     /// A log block found after a power cut joins a partition, closed, the oldest first; `valid` names the logical
     /// block of each of its valid pages.
-    pub fn adopt(&mut self, log: Log, heat: Heat, valid: impl Iterator<Item = Lbn>) {
+    pub fn claim(&mut self, log: Log, heat: Heat, valid: impl Iterator<Item = Lbn>) {
         self.take(log, heat);
         let size = &mut self.sizes[heat as usize];
         size.open = None;

@@ -127,7 +127,7 @@ impl RandomLogs {
 
     /// `log` was found after a start with these valid pages (position, local page, logical block, update counter). It
     /// takes no more pages.
-    pub fn adopt(&mut self, log: Log, partition: Heat, valid: &[(u32, DieLpn, Lbn, u8)]) {
+    pub fn claim(&mut self, log: Log, partition: Heat, valid: &[(u32, DieLpn, Lbn, u8)]) {
         let die = self.die_of(log) as u32;
         self.taken(log, die, partition);
         for &(position, lpn, lbn, updates) in valid {

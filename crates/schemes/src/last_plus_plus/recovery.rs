@@ -379,7 +379,7 @@ fn seq_ids(
 }
 
 impl LastPlusPlus {
-    pub(super) fn bring_back<F: Flash>(
+    pub(super) fn mount<F: Flash>(
         space: &Space,
         options: &LastPlusPlusOptions,
         means: RecoveryMode,
@@ -409,9 +409,9 @@ impl LastPlusPlus {
             for segment in segments {
                 ftl.h.watch.segments.insert(segment);
             }
-            ftl.take_found(flash, found, &updates)
+            ftl.mount_found(flash, found, &updates)
         } else {
-            ftl.take_found(flash, found, &HashMap::new())
+            ftl.mount_found(flash, found, &HashMap::new())
         };
         done?;
         Ok(ftl)
@@ -419,7 +419,7 @@ impl LastPlusPlus {
 
     /// The log blocks go where the roles of their pages say. There are never more of a kind on a die than before
     /// the power cut, because none becomes one of the other kind.
-    fn take_found<F: Flash>(
+    fn mount_found<F: Flash>(
         &mut self,
         flash: &mut F,
         found: Vec<FoundLog>,
@@ -438,15 +438,15 @@ impl LastPlusPlus {
                 let valid: Vec<_> = valid
                     .map(|(at, lpn, lbn)| (at, lpn, lbn, counter(at)))
                     .collect();
-                self.h.watch.random.adopt(*log, partition, &valid);
+                self.h.watch.random.claim(*log, partition, &valid);
             }
         }
         for FoundLog { log, role, .. } in found {
             if Heat::of_role(role).is_some() {
                 continue;
             }
-            let Some(lbn) = self.may_adopt(log).then(|| self.h.adopt(log)).flatten() else {
-                self.h.give_up(flash, log)?;
+            let Some(lbn) = self.may_adopt(log).then(|| self.h.claim(log)).flatten() else {
+                self.h.merge_away(flash, log)?;
                 continue;
             };
             // Without a snapshot Seq-IDs come in the order of the first pages: an entry is made with its first block.

@@ -204,7 +204,7 @@ impl CachedMap {
                 request: &mut request,
             },
         )?;
-        map.settle_moved(flash, store, &request)?;
+        map.write_back_moved(flash, store, &request)?;
         map.pages.end_recovery(store, flash)?;
         map.counters = MapCounters::default();
         map.pages.moves = 0;
@@ -503,7 +503,7 @@ impl CachedMap {
     }
 
     /// Brings the entries of all moved pages up to date.
-    fn settle_moved<F: Flash>(
+    fn write_back_moved<F: Flash>(
         &mut self,
         flash: &mut F,
         store: &mut PageStore,
@@ -516,7 +516,7 @@ impl CachedMap {
             let page = self.pages.page_of(first);
             let n = rest.partition_point(|&(lpn, _)| self.pages.page_of(lpn) == page);
             let (these, later) = rest.split_at(n);
-            self.settle(flash, store, page, these, request)?;
+            self.write_back(flash, store, page, these, request)?;
             rest = later;
         }
         moved.clear();
@@ -526,7 +526,7 @@ impl CachedMap {
     }
 
     /// Brings the entries of one translation page up to date with the pages that a collection moved.
-    fn settle<F: Flash>(
+    fn write_back<F: Flash>(
         &mut self,
         flash: &mut F,
         store: &mut PageStore,
@@ -608,6 +608,6 @@ impl<F: Flash> Moves<F> for Collecting<'_, F::Token> {
     }
 
     fn before_erase(&mut self, flash: &mut F, store: &mut PageStore) -> Result<(), F::Error> {
-        self.map.settle_moved(flash, store, self.request)
+        self.map.write_back_moved(flash, store, self.request)
     }
 }

@@ -81,7 +81,7 @@ pub struct Hybrid<W = ()> {
     lent: u32,
     /// One bit a page, after a recovery from the map blocks, else empty: the page may lie in its data block, but nobody
     /// has read it to see.
-    unproved: Vec<u64>,
+    unverified: Vec<u64>,
 }
 
 impl<W: Watch> Hybrid<W> {
@@ -154,7 +154,7 @@ impl<W: Watch> Hybrid<W> {
             seen: vec![0; logical_blocks as usize],
             merge_no: 0,
             lent: 0,
-            unproved: Vec::new(),
+            unverified: Vec::new(),
             plan: plan.clone(),
             space: space.clone(),
         })

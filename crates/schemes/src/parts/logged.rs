@@ -68,7 +68,7 @@ pub trait LogPolicy: Sized + Send + 'static {
     ///
     /// # Errors
     /// A refusal if there are not the erased blocks for it, or an error of the flash.
-    fn take_found<F: Flash>(
+    fn mount_found<F: Flash>(
         &mut self,
         flash: &mut F,
         found: Vec<FoundLog>,
@@ -216,7 +216,7 @@ impl<P: LogPolicy> Ftl for Logged<P> {
         let watch = P::watch_for_recovery(space, &plan, options);
         let (hybrid, found) = Hybrid::recover(space, &plan, mode, watch, flash)?;
         let mut logged = Self(P::new(hybrid, options));
-        logged.0.take_found(flash, found)?;
+        logged.0.mount_found(flash, found)?;
         logged.reset_counters();
         audited(logged, flash)
     }

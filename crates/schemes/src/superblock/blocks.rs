@@ -3,7 +3,7 @@
 //! a block back.
 //!
 //! A superblock's blocks are one ordered list. The first ones, as many as it has logical blocks, are its
-//! D-blocks, the rest its U-blocks. Roles follow from the list by [`Superblocks::settle`].
+//! D-blocks, the rest its U-blocks. Roles follow from the list by [`Superblocks::assign_roles`].
 
 mod checks;
 mod recovery;
@@ -369,7 +369,7 @@ impl Superblocks {
         let block = self.take_block(s);
         self.lists.push_back(s as usize, self.index(block) as u32);
         self.supers[s as usize].open = block;
-        self.settle(s);
+        self.assign_roles(s);
     }
 
     /// A free block for a superblock; it counts as dead until its first page.
@@ -397,7 +397,7 @@ impl Superblocks {
     }
 
     /// Gives every block of a superblock the role of its place, and counts its U-blocks.
-    pub fn settle(&mut self, s: u32) {
+    pub fn assign_roles(&mut self, s: u32) {
         let data_blocks = self.logical(s).len() as u32;
         let mut next = self.lists.first(s as usize);
         let mut place = 0;

@@ -87,7 +87,7 @@ impl Superblock {
         decide_last_collection(&mut scan);
         let newest = scan.newest(Rules::Plain);
         let blank = scan.erase_useless(flash)?;
-        self.b.take_found(&scan, newest, &bytes, blank, flash);
+        self.b.mount_found(&scan, newest, &bytes, blank, flash);
         Ok(())
     }
 }

@@ -70,7 +70,7 @@ impl<S: Ftl> Torture<'_, S> {
             flash = CutFlash::new(ram);
             ftl = self.recover(&mut flash, means_for(number.into()))?;
             let found = self.read_back(&mut ftl, &mut flash)?;
-            self.settle(&request, &found)?;
+            self.accept(&request, &found)?;
         }
         self.restart(ftl, &mut flash, self.case.requests, &mut changes)?;
         Ok(())
@@ -119,7 +119,7 @@ impl<S: Ftl> Torture<'_, S> {
             means_for((number / self.effort.shutdown_every.max(1) + 1).into()),
         )?;
         let found = self.read_back(&mut ftl, &mut flash_again)?;
-        self.settle(&nothing, &found)?;
+        self.accept(&nothing, &found)?;
         *flash = flash_again;
         Ok(ftl)
     }
@@ -140,7 +140,7 @@ impl<S: Ftl> Torture<'_, S> {
     }
 
     /// Checks what was found after a cut in a request, and takes it as what the host knows now.
-    pub(super) fn settle(&mut self, request: &Request, found: &[u32]) -> Result<(), String> {
+    pub(super) fn accept(&mut self, request: &Request, found: &[u32]) -> Result<(), String> {
         self.compare(request, found)?;
         for (lpn, (page, &version)) in self.shadow.iter_mut().zip(found).enumerate() {
             let gone = version == ZEROES && !page.history.is_empty();

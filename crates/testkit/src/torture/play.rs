@@ -135,7 +135,7 @@ impl<S: Ftl> Torture<'_, S> {
             };
             ftl = recovered;
             let found = self.read_back(&mut ftl, &mut flash)?;
-            self.settle(&request, &found)?;
+            self.accept(&request, &found)?;
         }
         self.read_back(&mut ftl, &mut flash).map(drop)
     }

@@ -72,7 +72,7 @@ impl<S: Ftl> Torture<'_, S> {
         for means in [RecoveryMode::Fastest, RecoveryMode::FullScan] {
             self.tally.tried += 1;
             let outcome = self
-                .bring_up(ram.clone(), rot, means, &spared)
+                .mount(ram.clone(), rot, means, &spared)
                 .map_err(|error| format!("{error}\n  by {means:?}"))?;
             self.tally.refused += u64::from(matches!(outcome, Outcome::Refused));
         }
@@ -152,7 +152,7 @@ impl<S: Ftl> Torture<'_, S> {
         used.any(|(_, at)| !after.is_readable(*at))
     }
 
-    fn bring_up(
+    fn mount(
         &self,
         ram: RamFlash,
         rot: Rot,

@@ -180,7 +180,7 @@ impl<W: Watch> Hybrid<W> {
         if !self.agrees(map, &newest) {
             return Ok(None);
         }
-        self.believe_others(map, &is_in_log, &is_read, &mut newest, flash);
+        self.assume_programmed(map, &is_in_log, &is_read, &mut newest, flash);
         scan.count_valid(&newest);
         Ok(Some((scan, newest)))
     }
@@ -199,7 +199,7 @@ impl<W: Watch> Hybrid<W> {
     }
 
     /// Takes for the newest copy what looks programmed in a data block, if nothing of the page has been read.
-    fn believe_others<F: Flash>(
+    fn assume_programmed<F: Flash>(
         &mut self,
         map: &BlockMap,
         is_in_log: &[bool],
@@ -207,7 +207,7 @@ impl<W: Watch> Hybrid<W> {
         newest: &mut Newest,
         flash: &F,
     ) {
-        self.unproved = match W::MERGES_ALONE_WRITE_DATA {
+        self.unverified = match W::MERGES_ALONE_WRITE_DATA {
             true => Vec::new(),
             false => vec![0; self.newest.len().div_ceil(64)],
         };
@@ -220,7 +220,7 @@ impl<W: Watch> Hybrid<W> {
             let at = self.space.geometry.ppn(block, offset);
             if flash.ledger().is_programmed(at) {
                 *place = at;
-                if let Some(word) = self.unproved.get_mut(i / 64) {
+                if let Some(word) = self.unverified.get_mut(i / 64) {
                     *word |= 1 << (i % 64);
                 }
             }
@@ -229,8 +229,8 @@ impl<W: Watch> Hybrid<W> {
 
     /// Finds out whether a page can be read, if nobody has yet; it is not live if it cannot.
     #[inline(always)]
-    pub(super) fn prove<F: Flash>(&mut self, flash: &mut F, lpn: DieLpn) -> Result<(), F::Error> {
-        if self.unproved.is_empty() {
+    pub(super) fn verify<F: Flash>(&mut self, flash: &mut F, lpn: DieLpn) -> Result<(), F::Error> {
+        if self.unverified.is_empty() {
             return Ok(());
         }
         self.prove_now(flash, lpn)
@@ -239,10 +239,10 @@ impl<W: Watch> Hybrid<W> {
     #[cold]
     fn prove_now<F: Flash>(&mut self, flash: &mut F, lpn: DieLpn) -> Result<(), F::Error> {
         let (word, bit) = (lpn.index() / 64, lpn.0 % 64);
-        if self.unproved[word] >> bit & 1 == 0 {
+        if self.unverified[word] >> bit & 1 == 0 {
             return Ok(());
         }
-        self.unproved[word] &= !(1 << bit);
+        self.unverified[word] &= !(1 << bit);
         let at = self.newest(lpn);
         if at.is_some() && self.newest_log(lpn).is_none() {
             let (read, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
@@ -260,7 +260,7 @@ impl<W: Watch> Hybrid<W> {
         flash: &mut F,
         lbn: Lbn,
     ) -> Result<(), F::Error> {
-        if self.unproved.is_empty() {
+        if self.unverified.is_empty() {
             return Ok(());
         }
         let pages = self.pages_per_block();

@@ -38,7 +38,7 @@ impl<W: Watch> Hybrid<W> {
     ///
     /// # Errors
     /// Those of the flash.
-    pub(super) fn take_over<F: Flash>(
+    pub(super) fn claim_tables<F: Flash>(
         &mut self,
         known: KnownBlocks,
         areas: &[FoundArea],

@@ -180,7 +180,7 @@ impl<W: Watch> Hybrid<W> {
         lpn: DieLpn,
         after: F::Token,
     ) -> Result<(), F::Error> {
-        self.prove(flash, lpn)?;
+        self.verify(flash, lpn)?;
         let at = self.newest(lpn);
         if at.is_none() {
             flash.absent(slot, after);

@@ -131,12 +131,12 @@ impl<W: Watch> Hybrid<W> {
         flash: &mut F,
     ) -> Result<(Self, Vec<FoundLog>), MountError<F::Error>> {
         let mut hybrid = Self::blank(space, plan, watch)?;
-        let found = hybrid.bring_back(means, shortcuts, flash)?;
+        let found = hybrid.mount(means, shortcuts, flash)?;
         hybrid.merges = Merges::default();
         Ok((hybrid, found))
     }
 
-    fn bring_back<F: Flash>(
+    fn mount<F: Flash>(
         &mut self,
         means: RecoveryMode,
         shortcuts: &mut impl Shortcuts<F>,
@@ -155,7 +155,7 @@ impl<W: Watch> Hybrid<W> {
             let known = shortcuts.tables(map.as_ref(), &mut scan, flash);
             let known = known.map_err(failed)?;
             if let Some(known) = known.filter(|known| self.has_slots_for(known)) {
-                let taken = self.take_over(known, &areas, flash);
+                let taken = self.claim_tables(known, &areas, flash);
                 return taken.map_err(failed);
             }
         }
@@ -389,7 +389,7 @@ impl<W: Watch> Hybrid<W> {
     ///
     /// # Errors
     /// A refusal if there are not the erased blocks for it, or an error of the flash.
-    pub fn give_up<F: Flash>(
+    pub fn merge_away<F: Flash>(
         &mut self,
         flash: &mut F,
         log: Log,
@@ -401,7 +401,7 @@ impl<W: Watch> Hybrid<W> {
     }
 
     /// Gives a found log block to the logical block of all its pages, if they are of one, and it owns none.
-    pub fn adopt(&mut self, log: Log) -> Option<Lbn> {
+    pub fn claim(&mut self, log: Log) -> Option<Lbn> {
         let pages = self.pages_per_block();
         let mut blocks = (0..pages)
             .map(|position| self.log_page(log, position))

@@ -33,7 +33,7 @@ impl PageStore {
         for (local, at) in newest.place.into_iter().enumerate() {
             places[space.device_lpn(DieLpn(local as u32)).index()] = at;
         }
-        self.take_found(&mut scan, &places, &[], flash)?;
+        self.mount_found(&mut scan, &places, &[], flash)?;
         self.relieve_dies(flash, &mut ()).map_err(MountError::Flash)
     }
 
@@ -42,7 +42,7 @@ impl PageStore {
     ///
     /// # Errors
     /// A refusal if that is no state to collect garbage in, or an error of the flash.
-    pub(crate) fn take_found<F: Flash>(
+    pub(crate) fn mount_found<F: Flash>(
         &mut self,
         scan: &mut Scan,
         places: &[Ppn],

@@ -9,7 +9,7 @@ use floatgate_core::flash::Flash;
 impl Superblocks {
     /// Gives every block in use to the superblock of its pages, in the order of the blocks' first pages, and takes
     /// the tables in the OOBs. No block is open.
-    pub fn take_found<F: Flash>(
+    pub fn mount_found<F: Flash>(
         &mut self,
         scan: &Scan,
         newest: Newest,
@@ -35,7 +35,7 @@ impl Superblocks {
         }
         let mut in_turn: Vec<u32> = (0..self.supers.len() as u32).collect();
         in_turn.sort_by_key(|&s| last_write[s as usize]);
-        in_turn.into_iter().for_each(|s| self.settle(s));
+        in_turn.into_iter().for_each(|s| self.assign_roles(s));
         let pages = self.pages_per_block() as usize;
         let places = newest
             .place
