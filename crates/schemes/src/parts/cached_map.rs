@@ -516,7 +516,7 @@ impl CachedMap {
             let page = self.pages.page_of(first);
             let n = rest.partition_point(|&(lpn, _)| self.pages.page_of(lpn) == page);
             let (these, later) = rest.split_at(n);
-            self.write_back(flash, store, page, these, request)?;
+            self.write_back_moves(flash, store, page, these, request)?;
             rest = later;
         }
         moved.clear();
@@ -526,7 +526,7 @@ impl CachedMap {
     }
 
     /// Brings the entries of one translation page up to date with the pages that a collection moved.
-    fn write_back<F: Flash>(
+    fn write_back_moves<F: Flash>(
         &mut self,
         flash: &mut F,
         store: &mut PageStore,
