@@ -1,17 +1,17 @@
-//! What a device, or the making of one, can answer instead of doing it.
+//! Errors of using or making a device.
 
 use floatgate_core::Refusal;
 
 use crate::image::ImageError;
 use crate::nand::NandError;
 
-/// Why something was not done.
+/// Why an operation failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum DeviceError {
-    /// The flash could not.
+    /// The flash failed.
     Nand(NandError),
-    /// The image could not be made or opened.
+    /// The image could not be created or opened.
     Image(ImageError),
     /// The configuration does not fit; nothing was written.
     Refused(Refusal),
@@ -24,19 +24,19 @@ pub enum DeviceError {
         /// Sectors of the device.
         sectors: u64,
     },
-    /// The length of a buffer is no whole number of sectors.
+    /// The length of a buffer is not a whole number of sectors.
     Unaligned {
         /// The length.
         bytes: usize,
         /// Bytes of a sector.
         sector_bytes: usize,
     },
-    /// An earlier write could not be finished; what is stored can still be read.
+    /// An earlier write failed; the device is read-only.
     ReadOnly {
-        /// What happened then.
+        /// That failure.
         why: String,
     },
-    /// What is on the chip cannot come from this program.
+    /// The chip holds something that this program never writes.
     Corrupt {
         /// What was found.
         text: String,
@@ -44,7 +44,7 @@ pub enum DeviceError {
 }
 
 impl DeviceError {
-    /// Whether the device can be read and no longer written.
+    /// Whether the device is read-only.
     pub fn is_read_only(&self) -> bool {
         matches!(
             self,
@@ -65,17 +65,20 @@ impl std::fmt::Display for DeviceError {
                 sectors,
             } => write!(
                 f,
-                "sectors {sector} + {count} lie beyond the end: the device has {sectors}"
+                "{count} sectors from {sector} on are beyond the end: the device has {sectors}"
             ),
             Self::Unaligned {
                 bytes,
                 sector_bytes,
             } => write!(
                 f,
-                "{bytes} bytes are no whole number of {sector_bytes}-byte sectors"
+                "{bytes} bytes are not a whole number of {sector_bytes}-byte sectors"
             ),
-            Self::ReadOnly { why } => write!(f, "the device can only be read: {why}"),
-            Self::Corrupt { text } => write!(f, "the flash holds what no device wrote: {text}"),
+            Self::ReadOnly { why } => write!(f, "the device is read-only: {why}"),
+            Self::Corrupt { text } => write!(
+                f,
+                "the flash is damaged, or was written by another program: {text}"
+            ),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! A chip that fails: programs, erases, reads, blocks bad from the factory, wear-out, power cuts.
 //!
-//! A test double. What fails is either listed or drawn from a seed, so the same plan on the same operations
-//! fails alike. Operations that change the chip (program, erase, mark) are numbered from 0; a cut comes at
-//! one of them, and from then on nothing works until the chip is taken out ([`Faulty::into_inner`]) and
+//! A test double. Failures are either listed or drawn from a seed, so the same plan on the same operations
+//! fails in the same way. Operations that change the chip (program, erase, mark) are numbered from 0; a cut comes at
+//! one of them, and from then on every operation fails until the chip is taken out ([`Faulty::into_inner`]) and
 //! mounted again.
 
 use floatgate_core::rng::SplitMix64;
@@ -11,14 +11,14 @@ use floatgate_core::{Geometry, Pbn, Ppn};
 use crate::nand::{BlockState, Damage, Nand, NandError, Spare};
 use crate::spares::pairs::lower_of;
 
-/// How far the operation came at which the power went.
+/// How far the operation got when the power was cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CutKind {
-    /// It had not begun.
+    /// It had not started.
     Before,
     /// In the middle: the page is unreadable, the pages of the block each old, unreadable or erased.
     Torn,
-    /// It was done, but nobody heard of it.
+    /// It was done, but not reported.
     After,
 }
 
@@ -27,11 +27,11 @@ pub enum CutKind {
 pub struct Cut {
     /// Number of the operation.
     pub at: u64,
-    /// How far it came.
+    /// How far it got.
     pub kind: CutKind,
 }
 
-/// What is to fail. Rates are chances in a million.
+/// What shall fail. Rates are chances in a million.
 #[derive(Clone, Debug, Default)]
 pub struct FaultPlan {
     /// Seed of everything drawn.
@@ -42,7 +42,7 @@ pub struct FaultPlan {
     pub erase_failures_ppm: u32,
     /// Chance that a read finds its page lost for good.
     pub lost_reads_ppm: u32,
-    /// Chance that a read fails and may be tried again.
+    /// Chance that a read fails and a retry may succeed.
     pub soft_reads_ppm: u32,
     /// Programs that fail, by number of the operation.
     pub program_failures: Vec<u64>,
@@ -69,7 +69,7 @@ pub struct FaultCounts {
     pub erases: u64,
     /// Pages lost for good.
     pub lost_pages: u64,
-    /// Reads that could be tried again.
+    /// Reads that a retry could save.
     pub soft_reads: u64,
     /// Lower pages that a cut took.
     pub lower_pages: u64,
@@ -90,10 +90,10 @@ pub struct Faulty<N> {
 }
 
 impl<N: Damage> Faulty<N> {
-    /// Puts a plan in front of a chip.
+    /// Makes a chip fail by a plan.
     ///
     /// # Errors
-    /// Those of the chip when blocks are marked as bad.
+    /// If blocks cannot be marked as bad.
     pub fn new(mut nand: N, plan: FaultPlan) -> Result<Self, NandError> {
         for &block in &plan.factory_bad {
             nand.mark_bad(block, BlockState::FactoryBad)?;
@@ -119,12 +119,12 @@ impl<N: Damage> Faulty<N> {
         self.counts
     }
 
-    /// Whether the power is gone.
+    /// Whether the power was cut.
     pub fn is_dead(&self) -> bool {
         self.dead
     }
 
-    /// The plan, to change it on the way.
+    /// The plan, mutably.
     pub fn plan_mut(&mut self) -> &mut FaultPlan {
         &mut self.plan
     }
@@ -143,7 +143,7 @@ impl<N: Damage> Faulty<N> {
         ppm > 0 && self.rng.below(1_000_000) < u64::from(ppm)
     }
 
-    /// Numbers an operation; if the power goes in it, does `torn` or the whole of it.
+    /// Numbers an operation; if the power is cut in it, does `torn` or all of it.
     fn begin(
         &mut self,
         whole: impl FnOnce(&mut N) -> Result<(), NandError>,
@@ -195,7 +195,7 @@ impl<N: Damage> Faulty<N> {
         Ok(())
     }
 
-    /// Whether a read fails, for good or for this time.
+    /// Fails a read by chance, permanently or once.
     fn disturb(&mut self, page: Ppn) -> Result<(), NandError> {
         if self.dead {
             return Err(NandError::PowerCut);
@@ -284,7 +284,7 @@ impl<N: Damage> Nand for Faulty<N> {
     }
 
     fn mark_bad(&mut self, block: Pbn, state: BlockState) -> Result<(), NandError> {
-        // A mark is one small program: it is there or it is not.
+        // A mark is one small program: it is either there or not.
         self.begin(|nand| nand.mark_bad(block, state), |_| Ok(()))?;
         self.nand.mark_bad(block, state)
     }

@@ -2,13 +2,13 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`nand`] | [`Nand`]: what a chip does; layers are chips in front of chips |
+//! | [`nand`] | [`Nand`]: what a chip does; a layer is a chip in front of a chip |
 //! | [`image`] | [`ImageNand`]: a chip in a file; images created, described, checked, dumped |
 //! | [`ram`] | [`RamNand`]: a chip in memory |
 //! | [`faulty`] | [`Faulty`]: a chip that fails as planned, and loses power |
 //! | [`spares`] | [`Spares`]: bad blocks, wear levelling, paired pages |
 //! | [`flash`] | [`NandFlash`]: the flash of a scheme on any of them |
-//! | [`block`] | [`BlockDevice`]: sectors made of one scheme on one flash |
+//! | [`block`] | [`BlockDevice`]: sectors, on one scheme and one flash |
 //! | [`stored`] | [`Stored`]: all of this for a scheme chosen by name |
 
 pub mod block;

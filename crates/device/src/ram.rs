@@ -133,7 +133,7 @@ impl Damage for RamNand {
     }
 }
 
-/// A page once an erase, and upwards only where the cells want it.
+/// Each page once per erase, and in ascending order where the cells require it.
 pub(crate) fn check_program_rule(
     geometry: &Geometry,
     page: Ppn,

@@ -1,4 +1,4 @@
-//! What the device can do with a scheme that was chosen by name.
+//! The device's operations on a scheme chosen by name.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::block::options_from_text;
 use crate::error::DeviceError;
 use crate::image::{self, CheckReport, ImageError, ImageInfo, ImageSpec};
 
-/// A scheme on a flash that holds bytes: the life of a scheme as a device.
+/// A scheme on a flash that stores bytes: its operations as a device.
 #[derive(Clone, Copy, Debug)]
 pub struct Stored {
     create: fn(&Path, &ImageSpec) -> Result<ImageInfo, DeviceError>,
@@ -32,24 +32,24 @@ impl AsRef<Self> for Stored {
 }
 
 impl Stored {
-    /// Makes an image with a fresh device of the scheme in it. Nothing stands under that name until the image is whole.
+    /// Makes an image with a fresh device of the scheme. The file gets its name only when it is complete.
     ///
     /// # Errors
-    /// A refusal if scheme, options and shape do not go together; then no file is left behind.
+    /// A refusal if scheme, options and shape do not fit together; then no file is left behind.
     pub fn create(&self, path: &Path, spec: &ImageSpec) -> Result<ImageInfo, DeviceError> {
         (self.create)(path, spec)
     }
 
-    /// Whether the scheme takes options as an image keeps them.
+    /// Whether the scheme accepts the options stored in an image.
     ///
     /// # Errors
-    /// The refusal of the first that it does not take.
+    /// The refusal of the first option that it does not accept.
     pub fn takes_options(&self, text: &str) -> Result<(), Refusal> {
         (self.takes_options)(text)
     }
 }
 
-/// Checks an image; what it says of its scheme is held against the scheme of that name in the catalog.
+/// Checks an image, its options against the scheme of that name in the catalog.
 ///
 /// # Errors
 /// If the file cannot be read, or is in use.
@@ -63,7 +63,7 @@ pub fn check_image<L: AsRef<Stored>>(
     })
 }
 
-/// Makes an image with a fresh device of the scheme that the spec names.
+/// Makes an image with a fresh device of the scheme in the spec.
 ///
 /// # Errors
 /// As [`Stored::create`]; a refusal if the catalog has no such scheme.

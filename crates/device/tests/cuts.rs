@@ -1,5 +1,5 @@
 //! Power cuts on a whole device: scheme, spare blocks, wear levelling, paired pages, failures. After a cut at
-//! any operation of the chip, also of the mount and recovery that follow, everything acknowledged is there, and the
+//! any operation of the chip, those of the following mount included, everything acknowledged is there, and the
 //! device goes on.
 //!
 //! `FLOATGATE_CUTS=all` tries every operation in every way; otherwise some are left out to save time.
@@ -177,7 +177,7 @@ impl Case {
         };
         let came = match self.come_back::<S>(chip, number, expect) {
             Ok(came) => came,
-            Err(Failed::Refused) => return tally.losses.push(named("came not up".into())),
+            Err(Failed::Refused) => return tally.losses.push(named("does not mount".into())),
             Err(Failed::Lost(text)) => return tally.losses.push(named(text)),
         };
         tally.restored += came.restored;
@@ -191,7 +191,7 @@ impl Case {
             match self.come_back::<S>(chip, number + 1, expect) {
                 Ok(_) => {}
                 Err(Failed::Refused) if S::KEY == "gftl" => tally.refused += 1,
-                Err(Failed::Refused) => tally.losses.push(named("came not up".into())),
+                Err(Failed::Refused) => tally.losses.push(named("does not mount".into())),
                 Err(Failed::Lost(text)) => {
                     tally
                         .losses

@@ -1,4 +1,4 @@
-//! Images from strangers: every kind of damage has its name, and nothing makes the program panic or read
+//! Damaged and forged images: every kind of damage has its name, and nothing makes the program panic or read
 //! wrong bytes.
 
 mod common;
@@ -148,7 +148,7 @@ fn every_damage_has_its_name() {
         errors(|p| put(p, l.data_at(2) + 20, &[0])),
         ["page-checksum"]
     );
-    // Pages whose checksums are right, and which still cannot be.
+    // Pages with valid checksums and impossible content.
     assert_eq!(
         errors(|p| put(p, l.header_at(3), &page(2, &spare(3, 4, 0, 3)))),
         ["misplaced"]
@@ -219,7 +219,7 @@ fn claims_that_do_not_go_together_have_their_names() {
     assert_eq!(found(1), [("two-generations", Severity::Note)]);
 }
 
-/// The image as if nobody had closed it.
+/// The image as if it had never been closed.
 fn leave_open(path: &Path) {
     let bytes = std::fs::read(path).unwrap();
     let copies = bytes[..2 * HEADER_BYTES].chunks(HEADER_BYTES);
@@ -308,7 +308,7 @@ fn worn_and_bad_blocks_are_noted() {
     assert_eq!(findings(bad(7, 1)), []);
 }
 
-/// A page of an unknown role with a right checksum.
+/// A page of an unknown role with a valid checksum.
 fn with_role(at: u32, code: u8) -> [u8; PAGE_HEADER_BYTES] {
     let mut bytes = page(at, &spare(3, 4, 0, 3));
     bytes[24] = code;
@@ -465,7 +465,7 @@ fn info_and_dump_print_and_serialise() {
     assert_eq!(serde_json::to_value(&report).unwrap()["pages_good"], 11);
 }
 
-/// Opens, mounts and reads a stranger's image; what can be read of the sample's pages is right.
+/// Opens, mounts and reads a damaged image; whatever can be read of the sample's pages is right.
 fn devour(path: &Path) {
     let _ = info(path);
     let _ = dump(
@@ -507,7 +507,7 @@ fn devour(path: &Path) {
     }
 }
 
-/// Places worth harming: headers, records, pages.
+/// Places worth damaging: headers, records, pages.
 fn target(rng: &mut SplitMix64, l: &Layout) -> (u64, u64) {
     let page = rng.below(12) as u32;
     match rng.below(5) {
@@ -532,7 +532,7 @@ fn thousands_of_mutations() {
             for _ in 0..1 + rng.below(4) {
                 bytes[(at + rng.below(length)) as usize] = rng.next() as u8;
             }
-            // Half of them with checksums that are right again.
+            // Half of them with valid checksums again.
             if rng.below(2) == 0 {
                 mend(&mut bytes, at, length);
             }
@@ -546,7 +546,7 @@ fn thousands_of_mutations() {
     }
 }
 
-/// Makes the checksum of a header, record or page header right.
+/// Corrects the checksum of a header, record or page header.
 fn mend(bytes: &mut [u8], at: u64, length: u64) {
     let at = at as usize;
     let end = match length {

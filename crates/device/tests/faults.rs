@@ -1,4 +1,4 @@
-//! Every scheme on a chip that fails: nothing acknowledged is lost, and when the spares end the device can
+//! Every scheme on a failing chip: nothing acknowledged is lost, and once the spares run out the device can
 //! still be read.
 
 mod common;
@@ -174,7 +174,7 @@ fn a_chip_wears_out_to_read_only() {
         lives(WearLeveling::Dynamic),
         lives(WearLeveling::Static),
     );
-    // Static levelling pays where much is cold; here it is not, and its moves cost erases.
+    // Static levelling pays off where much is cold; here little is, and its moves cost erases.
     println!("requests until read only: off {off}, dynamic {dynamic}, static {fixed}");
     assert!(off < dynamic && fixed > 0);
 }

@@ -1,4 +1,4 @@
-//! Every scheme on an image: bytes kept, the file closed, opened again and read, and found without fault.
+//! Every scheme on an image: bytes kept, the file closed, opened again, read, and checked without findings.
 
 mod common;
 
@@ -58,7 +58,7 @@ impl OnImage {
         let mut rng = SplitMix64::new(self.seed);
         for round in 0..3 {
             for _ in 0..150 {
-                // A page trimmed may come back as what it once held.
+                // A trimmed page may read as something it once held.
                 host.random(&mut rng, false).unwrap();
             }
             host.device.flush().unwrap();
@@ -76,7 +76,7 @@ impl OnImage {
     }
 }
 
-/// The device as the file tells it: closed in order, or left as if the process had ended.
+/// The device mounted from the file: closed cleanly, or left as if the process had ended.
 fn reopened<S: Ftl<Page = Lpn>>(
     host: Host<S, Spares<ImageNand>>,
     path: &std::path::Path,

@@ -1,5 +1,5 @@
-//! Tables of numbers: Parquet, or CSV in plain or compressed. What traces are written with in Parquet, and
-//! whatever else has a row a request.
+//! Tables of numbers: Parquet, or CSV, plain or compressed. Used for traces in Parquet and for other files with one
+//! row per request.
 //!
 //! ```
 //! use floatgate_trace::columns::{Column, Kind, TableWriter};
@@ -26,8 +26,8 @@ use crate::error::TraceError;
 use crate::sink::{Sink, give_name, new_file};
 use crate::source::base_name;
 
-/// What a column holds. A cell is a `u64` in every case; [`NONE`] in a column of a kind that may be empty leaves
-/// the cell empty (null in Parquet, nothing in CSV).
+/// What a column holds. A cell is always a `u64`; [`NONE`] leaves the cell empty (null in Parquet, nothing in CSV) if the
+/// kind allows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// 64-bit numbers that mostly go up, as times do: stored as differences.
@@ -36,17 +36,17 @@ pub enum Kind {
     Number,
     /// 32-bit numbers.
     Small,
-    /// One of these words, by its place.
+    /// One of these words, by index.
     Word(&'static [&'static str]),
     /// 64-bit numbers; may be empty.
     Sparse,
     /// Numbers with a fraction, as [`f64::to_bits`]; may be empty.
     Real,
-    /// Any text, by the number that [`TableWriter::text`] gave for it; may be empty.
+    /// Any text, by the number that [`TableWriter::text`] returned for it; may be empty.
     Text,
 }
 
-/// An empty cell: the bits of a number that no calculation gives, and no count reaches.
+/// An empty cell: the bits of a number that no calculation yields and no count reaches.
 pub const NONE: u64 = u64::MAX;
 
 /// A column.
@@ -73,7 +73,7 @@ enum Body {
     Parquet(Box<ParquetTable>),
 }
 
-/// Writes a table row by row, in memory that does not grow with it.
+/// Writes a table row by row, in bounded memory.
 ///
 /// It writes to a temporary file in the same folder, which takes its name in [`finish`](Self::finish); a
 /// writer that is dropped before leaves nothing behind.
@@ -96,7 +96,7 @@ impl std::fmt::Debug for TableWriter {
     }
 }
 
-/// How a file's name asks to be written.
+/// The kind of file, by its name.
 enum Shape {
     Csv,
     Parquet,
@@ -111,11 +111,11 @@ fn shape_of(name: &str) -> Option<Shape> {
 }
 
 impl TableWriter {
-    /// Starts a file: Parquet if its name ends in `.parquet`, CSV if in `.csv` or that and a compression
+    /// Starts a file: Parquet if its name ends in `.parquet`, CSV if in `.csv`, also compressed
     /// (`.csv.zst`).
     ///
     /// # Errors
-    /// If the name ends otherwise, or the file cannot be made.
+    /// If the name has another ending, or the file cannot be created.
     pub fn create(
         path: impl AsRef<Path>,
         columns: &'static [Column],
@@ -126,7 +126,7 @@ impl TableWriter {
             TraceError::file(&name, "the file name does not tell the format")
                 .hint("end it in .parquet, .csv or .csv with .gz, .xz, .zst or .bz2 after it")
         })?;
-        let making = |e: &io::Error| TraceError::io(&name, "cannot make the file", e);
+        let making = |e: &io::Error| TraceError::io(&name, "cannot create the file", e);
         let (body, temporary) = match shape {
             #[cfg(feature = "parquet")]
             Shape::Parquet => {
@@ -164,8 +164,8 @@ impl TableWriter {
         Ok(table)
     }
 
-    /// Takes a text in and gives its cell for a column of [`Kind::Text`]. Texts stay in memory until the table
-    /// is finished: one that many rows have is taken in once.
+    /// Stores a text and returns its cell for a column of [`Kind::Text`]. Texts stay in memory until the table is
+    /// finished: store one that many rows share only once.
     pub fn text(&mut self, text: impl Into<String>) -> u64 {
         self.texts.push(text.into());
         self.texts.len() as u64 - 1
@@ -177,7 +177,7 @@ impl TableWriter {
     /// If the file cannot be written (the disk is full, say).
     ///
     /// # Panics
-    /// If the row has not as many cells as there are columns, or a word or text is not known.
+    /// If the number of cells is not the number of columns, or a word or text is unknown.
     pub fn row(&mut self, cells: &[u64]) -> Result<(), TraceError> {
         assert_eq!(cells.len(), self.columns.len(), "a cell for every column");
         self.rows += 1;
@@ -195,7 +195,7 @@ impl TableWriter {
     /// Ends the file and gives it its name, replacing a file of this name.
     ///
     /// # Errors
-    /// If the end cannot be written or the file not be renamed; nothing is left behind then.
+    /// If the end cannot be written or the file cannot be renamed; then nothing is left behind.
     pub fn finish(self) -> Result<TableSummary, TraceError> {
         let name = self.path.display().to_string();
         let failed = |e: io::Error| TraceError::io(&name, "cannot write", &e);
@@ -218,7 +218,7 @@ fn csv_line(columns: &[Column], cells: &[u64], texts: &[String], line: &mut Vec<
         if i > 0 {
             line.push(b',');
         }
-        // Writing into memory does not fail.
+        // Writing to memory cannot fail.
         let _ = match column.kind {
             Kind::Word(words) => line.write_all(words[cell as usize].as_bytes()),
             Kind::Sparse | Kind::Real | Kind::Text if cell == NONE => Ok(()),
@@ -230,7 +230,7 @@ fn csv_line(columns: &[Column], cells: &[u64], texts: &[String], line: &mut Vec<
     line.push(b'\n');
 }
 
-/// A text as RFC 4180 has it: in quotes if it would be taken for more than one cell.
+/// A text as in RFC 4180: in quotes if it would otherwise read as more than one cell.
 fn quoted(text: &str, line: &mut Vec<u8>) -> io::Result<()> {
     if text.contains([',', '"', '\n', '\r']) {
         write!(line, "\"{}\"", text.replace('"', "\"\""))
@@ -266,7 +266,7 @@ mod parquet_table {
     /// Rows of a row group: small enough that writing and reading take a few MB.
     const GROUP_ROWS: usize = 256 * 1024;
 
-    /// The values of a column that are not written yet. Unsigned columns: the bits are the same.
+    /// Values of a column not yet written; unsigned ones keep their bits.
     enum Values {
         Long(Vec<i64>),
         Short(Vec<i32>),
@@ -276,7 +276,7 @@ mod parquet_table {
         Text(Optional<ByteArray>),
     }
 
-    /// Values of a column that may be empty: those there are, and for every row whether it has one.
+    /// Values of a column that may be empty: the values, and for every row whether it has one.
     struct Optional<T> {
         values: Vec<T>,
         present: Vec<i16>,
@@ -337,7 +337,7 @@ mod parquet_table {
             }
         }
 
-        /// Writes them as the next column of a row group and forgets them.
+        /// Writes them as the next column of a row group and clears them.
         fn flush(
             &mut self,
             group: &mut SerializedRowGroupWriter<'_, File>,
@@ -425,7 +425,7 @@ mod parquet_table {
                 .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
                 .set_dictionary_enabled(true)
                 .set_created_by("floatgate".to_owned());
-            // What goes up hardly repeats.
+            // Rising values hardly repeat.
             for column in columns.iter().filter(|column| column.kind == Kind::Rising) {
                 let path = ColumnPath::from(column.name);
                 properties = properties

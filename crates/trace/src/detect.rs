@@ -1,7 +1,7 @@
-//! Which format a trace is in, by its first bytes.
+//! Detects the format of a trace by its first bytes.
 //!
-//! The file name is used only to tell the five-column formats apart, since their columns do not
-//! say in which units they count.
+//! The file name serves only to tell the five-column formats apart, since their columns do not say in which units they
+//! count.
 
 use crate::Format;
 use crate::error::{Fault, excerpt};
@@ -9,10 +9,10 @@ use crate::formats::{blkparse, blkreplay, blktrace, iolog, vscsi};
 use crate::parse::{decimal, number, read_or_write, split, trim, words};
 use crate::source::base_name;
 
-/// Lines that are looked at.
+/// Lines examined.
 const TEST_LINES: usize = 400;
 
-/// The format of a trace that begins with `peek` (decompressed; `whole` if there is no more).
+/// The format of a trace that begins with `peek` (decompressed; `whole` if that is all of it).
 pub(crate) fn detect(peek: &[u8], whole: bool, name: &str) -> Result<Format, Fault> {
     if peek.starts_with(b"PAR1") {
         return Ok(Format::Parquet);
@@ -39,8 +39,7 @@ pub(crate) fn detect(peek: &[u8], whole: bool, name: &str) -> Result<Format, Fau
     if lines.iter().any(|l| blkreplay::is_column_line(l)) {
         return Ok(Format::Blkreplay);
     }
-    // The first line may be a header or a bad one: the format of most lines wins, the earlier in case
-    // of a tie.
+    // The first line may be a header or a bad one: the format of most lines wins, in a tie the one listed first.
     let mut votes = [0usize; CANDIDATES.len()];
     let mut first_unknown = None;
     let mut data_lines = 0;
@@ -72,7 +71,7 @@ pub(crate) fn detect(peek: &[u8], whole: bool, name: &str) -> Result<Format, Fau
     .hint(format!("say the format; it is one of {}", Format::names())))
 }
 
-/// The lines that are not blank; the last one only if it is whole.
+/// The non-blank lines; the last one only if it is complete.
 fn lines(peek: &[u8], whole: bool) -> Vec<&[u8]> {
     let mut lines = Vec::new();
     let mut rest = peek;

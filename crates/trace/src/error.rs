@@ -1,4 +1,4 @@
-//! The error of reading and writing traces.
+//! Errors of reading and writing traces.
 
 use std::fmt;
 use std::io;
@@ -60,9 +60,7 @@ impl TraceError {
         let hint = match error.kind() {
             io::ErrorKind::NotFound => Some("check the path"),
             io::ErrorKind::PermissionDenied => Some("check the permissions of the file"),
-            io::ErrorKind::UnexpectedEof => {
-                Some("the file is cut off: copy or download it again, whole")
-            }
+            io::ErrorKind::UnexpectedEof => Some("the file is cut off: copy or download it again, whole"),
             io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::Other => {
                 Some("the file looks damaged: copy or download it again, or check its checksum")
             }
@@ -95,7 +93,7 @@ impl fmt::Display for TraceError {
 
 impl std::error::Error for TraceError {}
 
-/// What is wrong with a record, as a format sees it; the reader adds where.
+/// What is wrong with a record; the reader adds the position.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub message: String,
@@ -123,7 +121,7 @@ pub(crate) enum Stop {
     Fault(Fault),
     /// The bytes could not be read or decompressed.
     Io(io::Error),
-    /// An error that names its place already (a part of a merged trace).
+    /// An error that already names its position (in a file of a merged trace).
     Placed(Box<TraceError>),
 }
 
@@ -142,7 +140,7 @@ impl From<io::Error> for Stop {
 /// At most this many bytes of a bad line are shown.
 const EXCERPT_BYTES: usize = 160;
 
-/// A line as it can be shown: clipped, unprintable characters escaped.
+/// A line made printable: clipped, unprintable characters escaped.
 pub(crate) fn excerpt(line: &[u8]) -> String {
     let clipped = &line[..line.len().min(EXCERPT_BYTES)];
     let mut shown = String::with_capacity(clipped.len() + 3);

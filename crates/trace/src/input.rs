@@ -4,11 +4,11 @@ use std::io::{self, Read};
 
 use crate::error::{Fault, Stop};
 
-/// The bytes that detection looks at.
+/// The bytes that detection examines.
 pub(crate) const PEEK_BYTES: usize = 64 * 1024;
-/// A longer line is an error, so that a file without line ends cannot fill the memory.
+/// A longer line is an error, so that a file without line ends cannot fill memory.
 const MAX_LINE: usize = 64 * 1024;
-/// The buffer; more than two longest lines.
+/// The buffer: more than two lines of the greatest length.
 const BUFFER_BYTES: usize = 256 * 1024;
 
 /// A stream of decompressed bytes.
@@ -31,7 +31,7 @@ impl Input {
         }
     }
 
-    /// Reads once more into the buffer, moving what is left to its beginning.
+    /// Reads once more into the buffer, after moving the unread bytes to its start.
     fn fill(&mut self) -> io::Result<()> {
         if self.start > 0 {
             self.buffer.copy_within(self.start..self.end, 0);
@@ -106,7 +106,7 @@ impl Input {
     }
 
     /// The next `n` bytes (at most [`PEEK_BYTES`]); `None` at the end of the stream, a fault if
-    /// only a part of them is left.
+    /// fewer are left.
     #[inline]
     pub fn record(&mut self, n: usize) -> Result<Option<&[u8]>, Stop> {
         while self.end - self.start < n && !self.eof {
@@ -118,9 +118,9 @@ impl Input {
         }
         if left < n {
             return Err(Fault::new(format!(
-                "the trace ends inside a record: {left} of its {n} bytes are there"
+                "the trace ends inside a record: only {left} of its {n} bytes are there"
             ))
-            .hint("the file is cut off: copy it again, whole")
+            .hint("the file is cut off: copy it again")
             .into());
         }
         let start = self.start;
@@ -128,7 +128,7 @@ impl Input {
         Ok(Some(&self.buffer[start..start + n]))
     }
 
-    /// Passes over `n` bytes; false if the stream ends before.
+    /// Skips `n` bytes; false if the stream ends first.
     pub fn skip(&mut self, mut n: usize) -> io::Result<bool> {
         loop {
             let step = n.min(self.end - self.start);
@@ -144,7 +144,7 @@ impl Input {
         }
     }
 
-    /// What was not consumed yet, as a stream.
+    /// The unread rest, as a stream.
     #[cfg(feature = "parquet")]
     pub fn into_rest(self) -> impl Read + Send {
         let Input {

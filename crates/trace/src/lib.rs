@@ -8,16 +8,15 @@
 //! | [`open`], [`open_reader`], [`open_merged`], [`Reader`] | reading: transparent decompression, detection by content, streaming |
 //! | [`Request`], [`Op`], [`Counts`] | what a trace is made of |
 //! | [`Format`] | the formats, their names and extensions |
-//! | [`Writer`], [`WriteOptions`] | writing; nothing half-written is left on an error |
+//! | [`Writer`], [`WriteOptions`] | writing; an error leaves no partial file behind |
 //! | [`split`] | a trace of many volumes into its volumes, in bounded memory |
 //! | [`columns`] | tables in Parquet and CSV |
-//! | [`generate`] | synthetic page requests, reproducible to the bit |
+//! | [`generate`] | synthetic page requests, reproducible bit for bit |
 //! | [`stats`] | workload statistics, streaming |
 //!
 //! Offsets and sizes are bytes and times are nanoseconds everywhere, whatever the format counts in.
-//! Reading never needs memory in proportion to the trace, and no input makes it panic: whatever is
-//! wrong with a file comes back as a [`TraceError`] that names the file and the line, shows the
-//! line and says what to do.
+//! Reading takes bounded memory, and no input makes it panic: whatever is wrong with a file is returned as a
+//! [`TraceError`] that names the file and the line, shows the line and says what to do.
 //!
 //! # Example
 //!

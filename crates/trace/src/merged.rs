@@ -9,20 +9,20 @@ use crate::volumes::Volumes;
 use crate::{Reader, Request};
 
 /// One of the files.
-struct Part {
+struct Member {
     reader: Reader,
     head: Option<Request>,
-    /// The records it had skipped when asked last.
+    /// The records it had skipped at the last look.
     skipped: u64,
     done: bool,
 }
 
 pub(crate) struct Merged {
-    parts: Vec<Part>,
-    /// The part that gave the last request.
+    members: Vec<Member>,
+    /// The file of the last request.
     current: usize,
     volumes: Volumes,
-    /// Records skipped by the parts and not yet reported.
+    /// Records skipped by the files and not yet reported.
     skipped: u64,
     progress: Arc<AtomicU64>,
 }
@@ -30,9 +30,9 @@ pub(crate) struct Merged {
 impl Merged {
     pub fn new(readers: Vec<Reader>, progress: Arc<AtomicU64>) -> Self {
         Merged {
-            parts: readers
+            members: readers
                 .into_iter()
-                .map(|reader| Part {
+                .map(|reader| Member {
                     reader,
                     head: None,
                     skipped: 0,
@@ -46,23 +46,23 @@ impl Merged {
         }
     }
 
-    /// Reads the next request of a part that has none at hand.
+    /// Reads the next request of a file that has none ready.
     fn advance(&mut self, i: usize) -> Result<(), Stop> {
-        let part = &mut self.parts[i];
-        match part.reader.next() {
+        let member = &mut self.members[i];
+        match member.reader.next() {
             Ok(next) => {
-                part.head = next;
-                part.done = next.is_none();
+                member.head = next;
+                member.done = next.is_none();
             }
             Err(error) => {
                 self.current = i;
                 return Err(Stop::Placed(Box::new(error)));
             }
         }
-        let skipped = part.reader.counts().skipped;
-        self.skipped += skipped - part.skipped;
-        part.skipped = skipped;
-        let read = self.parts.iter().map(|p| p.reader.bytes_read()).sum();
+        let skipped = member.reader.counts().skipped;
+        self.skipped += skipped - member.skipped;
+        member.skipped = skipped;
+        let read = self.members.iter().map(|p| p.reader.bytes_read()).sum();
         self.progress.store(read, Ordering::Relaxed);
         Ok(())
     }
@@ -70,8 +70,8 @@ impl Merged {
 
 impl Decoder for Merged {
     fn next(&mut self) -> Result<Option<Parsed>, Stop> {
-        for i in 0..self.parts.len() {
-            if self.parts[i].head.is_none() && !self.parts[i].done {
+        for i in 0..self.members.len() {
+            if self.members[i].head.is_none() && !self.members[i].done {
                 self.advance(i)?;
             }
         }
@@ -79,26 +79,26 @@ impl Decoder for Merged {
             self.skipped -= 1;
             return Ok(Some(Parsed::Skip));
         }
-        let earliest = (0..self.parts.len())
-            .filter_map(|i| Some((self.parts[i].head?.arrival_ns, i)))
+        let earliest = (0..self.members.len())
+            .filter_map(|i| Some((self.members[i].head?.arrival_ns, i)))
             .min();
         let Some((_, i)) = earliest else {
             return Ok(None);
         };
         self.current = i;
-        let part = &mut self.parts[i];
-        let Some(mut request) = part.head.take() else {
+        let member = &mut self.members[i];
+        let Some(mut request) = member.head.take() else {
             return Ok(None);
         };
-        if !part.reader.volume_names().is_empty() {
-            let name = part.reader.volume_name(request.volume);
+        if !member.reader.volume_names().is_empty() {
+            let name = member.reader.volume_name(request.volume);
             request.volume = self.volumes.number(name.as_bytes())?;
         }
         Ok(Some(Parsed::One(request)))
     }
 
     fn position(&self) -> Position {
-        self.parts[self.current].reader.position()
+        self.members[self.current].reader.position()
     }
 
     fn excerpt(&self) -> Option<String> {

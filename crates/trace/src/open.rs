@@ -34,7 +34,7 @@ pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Reader, Tra
 
 /// Opens a trace from a stream: bytes in memory, a pipe.
 ///
-/// `name` stands for the file in messages; its ending tells the units of the five-column formats.
+/// `name` stands for the file in messages; its ending gives the units of the five-column formats.
 ///
 /// # Errors
 /// As [`open`].
@@ -99,9 +99,8 @@ fn open_with(
 
 /// Opens several files as one trace, ordered by time: the files that `blktrace` wrote for each CPU, say.
 ///
-/// Each file keeps the order of its own requests; among the files the earliest request comes first, of
-/// equal times that of the file named first. The times are those of the files, so they must come
-/// from one recording. Volumes are matched by name. One file is opened as by [`open`].
+/// Each file keeps the order of its own requests; among the files the earliest request comes first, in a tie that of the
+/// file named first. Times are compared across files, so these must come from one recording. Volumes are matched by name. One file is opened as by [`open`].
 ///
 /// # Errors
 /// As [`open`], and if the files differ in format. A file without a request is fine if another has one.
@@ -114,7 +113,7 @@ pub fn open_merged<P: AsRef<Path>>(
         [one] => return open(one, options),
         [first, ..] => first.as_ref().display().to_string(),
     };
-    let part_options = OpenOptions {
+    let member_options = OpenOptions {
         volume: None,
         volume_name: None,
         ..options.clone()
@@ -122,7 +121,7 @@ pub fn open_merged<P: AsRef<Path>>(
     let mut parts: Vec<Reader> = Vec::with_capacity(paths.len());
     let mut total = Some(0u64);
     for path in paths {
-        let mut part = open(path, &part_options)?;
+        let mut part = open(path, &member_options)?;
         if let Some(before) = parts.first()
             && before.format() != part.format()
         {
@@ -157,7 +156,7 @@ pub fn open_merged<P: AsRef<Path>>(
     ))
 }
 
-/// The events that stand for requests in a trace of the block layer.
+/// The events that count as requests in a trace of the block layer.
 fn event_of(format: Format, peek: &[u8]) -> BlockEvent {
     let has = |event| match format {
         Format::Blktrace => formats::blktrace::has_event(peek, event),

@@ -7,9 +7,9 @@ use crate::formats::{AddressUnit, BlockEvent, Format, TimeUnit};
 pub struct OpenOptions {
     /// The format; `None` detects it by the content.
     pub format: Option<Format>,
-    /// Hands out the requests of this volume only.
+    /// Read only the requests of this volume.
     pub volume: Option<u32>,
-    /// Hands out the requests of the volume of this name only.
+    /// Read only the requests of the volume with this name.
     pub volume_name: Option<String>,
     /// Bytes of a page in [`Format::Pages`]; 0 takes what the file says, or 4,096.
     pub page_bytes: u32,

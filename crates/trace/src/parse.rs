@@ -2,7 +2,7 @@
 
 use crate::error::Fault;
 
-/// An unsigned decimal number; `None` for anything else, also for one that does not fit.
+/// An unsigned decimal number; `None` for anything else, including one that does not fit.
 #[inline]
 pub(crate) fn number(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
@@ -30,7 +30,7 @@ pub(crate) fn number(text: &[u8]) -> Option<u64> {
 }
 
 /// An unsigned decimal number with an optional fraction, in units of `10^digits`: `decimal("1.5", 9)`
-/// is 1,500,000,000. Digits beyond the last unit are cut off. An exponent (`1.5e-05`) is understood.
+/// is 1,500,000,000. Digits beyond the last unit are cut off. An exponent (`1.5e-05`) is allowed.
 #[inline]
 pub(crate) fn decimal(text: &[u8], digits: u32) -> Option<u64> {
     let scale = 10u64.pow(digits);
@@ -163,7 +163,9 @@ fn not_a_number(text: &[u8], field: &str) -> Fault {
     } else if trim(text).first() == Some(&b'-') {
         Fault::new(format!("the {field} is negative: {shown}"))
     } else {
-        Fault::new(format!("the {field} is not a number that fits: {shown}"))
+        Fault::new(format!(
+            "the {field} is not a number, or too large: {shown}"
+        ))
     }
 }
 

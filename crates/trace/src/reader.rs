@@ -8,10 +8,10 @@ use crate::formats::{Decoder, Format, Parsed};
 use crate::source::Compression;
 use crate::{Counts, Op, OpenOptions, Request};
 
-/// A larger read or write is taken for a mistake in units: no block interface has one.
+/// A larger read or write is taken for a wrong unit: no block interface allows one.
 const MAX_DATA_BYTES: u64 = 1 << 32;
 
-/// The error of a decoder with its place.
+/// A decoder's error with its position.
 pub(crate) fn stopped(
     path: &str,
     stop: Stop,
@@ -36,7 +36,7 @@ enum State {
     Failed(Box<TraceError>),
 }
 
-/// What opening a trace finds out.
+/// What opening a trace determines.
 pub(crate) struct Parts {
     pub path: String,
     pub format: Format,
@@ -48,8 +48,8 @@ pub(crate) struct Parts {
 
 /// Requests of a trace, one after the other.
 ///
-/// Not an [`Iterator`], so that [`counts`](Reader::counts) and [`line`](Reader::line) can be asked
-/// between requests; [`requests`](Reader::requests) makes one.
+/// Not an [`Iterator`], so that [`counts`](Reader::counts) and [`line`](Reader::line) can be called between requests;
+/// [`requests`](Reader::requests) returns one.
 pub struct Reader {
     path: String,
     format: Format,
@@ -57,10 +57,10 @@ pub struct Reader {
     decoder: Box<dyn Decoder>,
     volume: Option<u32>,
     volume_name: Option<String>,
-    /// The number of `volume_name` once it was met.
+    /// The number of `volume_name`, once seen.
     volume_found: Option<u32>,
     rebase: bool,
-    /// A part of a merged trace may have no request.
+    /// A file of a merged trace may have no request.
     may_be_empty: bool,
     /// The time of the trace's first request.
     base: Option<u64>,
@@ -106,18 +106,18 @@ impl Reader {
         }
     }
 
-    /// Makes it a part of a merged trace: times as in the file, and no request is no error.
+    /// Makes it one file of a merged trace: times as in the file, and an empty file is not an error.
     pub(crate) fn become_part(&mut self) {
         self.rebase = false;
         self.may_be_empty = true;
     }
 
-    /// Leaves times as they are in the file; [`base_ns`](Self::base_ns) tells what they count from.
+    /// Leaves times as they are in the file; [`base_ns`](Self::base_ns) says what they count from.
     pub(crate) fn keep_times(&mut self) {
         self.rebase = false;
     }
 
-    /// The time in the file that arrivals count from: that of the first request met so far, or 0 in formats
+    /// The time in the file that arrivals count from: that of the first request so far, or 0 in formats
     /// whose times start there.
     pub(crate) fn base_ns(&self) -> u64 {
         match self.base {
@@ -130,7 +130,7 @@ impl Reader {
     ///
     /// # Errors
     /// A line or record that cannot be understood, a file that is cut off, and a trace that ends without
-    /// a single request. After an error the same error comes again.
+    /// a request. After an error every call returns the same error.
     #[allow(clippy::should_implement_trait)] // it returns Result<Option<_>>
     #[inline]
     pub fn next(&mut self) -> Result<Option<Request>, TraceError> {
@@ -164,7 +164,7 @@ impl Reader {
         }
     }
 
-    /// Checks a request, gives it its arrival and counts it; `None` if it is left out.
+    /// Checks a request, sets its arrival and counts it; `None` if it is filtered out.
     #[inline]
     fn accept(&mut self, mut raw: Request) -> Result<Option<Request>, TraceError> {
         if raw.op == Op::Flush {
@@ -284,7 +284,7 @@ impl Reader {
             TraceError::file(
                 &self.path,
                 format!(
-                    "not a single request in {} records read as format '{}'; the first that was no request is shown",
+                    "no request in {} records read as format '{}'; the first record skipped is shown",
                     self.counts.skipped, self.format
                 ),
             )
@@ -295,7 +295,7 @@ impl Reader {
         Err(error)
     }
 
-    /// Adds up to `max` requests to `batch` and returns how many; 0 is the end of the trace.
+    /// Appends up to `max` requests to `batch` and returns how many; 0 is the end of the trace.
     ///
     /// # Errors
     /// As [`next`](Reader::next); the requests before the error are in the batch.
@@ -327,7 +327,7 @@ impl Reader {
         })
     }
 
-    /// What was met so far.
+    /// The counts so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
@@ -342,14 +342,14 @@ impl Reader {
         self.compression
     }
 
-    /// The line (in a binary format the record) of the request last handed out, the first being 1.
+    /// The line (in a binary format the record) of the last request returned, the first being 1.
     pub fn line(&self) -> u64 {
         match self.decoder.position() {
             Position::Line(n) | Position::Record(n) => n,
         }
     }
 
-    /// The place of the request last handed out.
+    /// The place of the last request returned.
     pub fn position(&self) -> Position {
         self.decoder.position()
     }
@@ -364,7 +364,7 @@ impl Reader {
         self.decoder.volumes().name(volume)
     }
 
-    /// The names of the volumes met so far, by number; empty in formats that number their volumes.
+    /// The names of the volumes seen so far, by number; empty in formats that number their volumes.
     pub fn volume_names(&self) -> &[String] {
         self.decoder.volumes().names()
     }
@@ -379,7 +379,7 @@ impl Reader {
         self.total
     }
 
-    /// An error about the request last handed out, such as an address past the end of the device:
+    /// An error about the last request returned, such as an address past the end of the device:
     /// it names this trace and the line.
     pub fn error_here(&self, message: impl Into<String>, hint: impl Into<String>) -> TraceError {
         TraceError::file(&self.path, message)

@@ -59,7 +59,7 @@ pub struct Request {
     /// The operation.
     pub op: Op,
     /// The number of the volume (device, LUN, ASU); [`Reader::volume_name`](crate::Reader::volume_name)
-    /// tells its name in the trace.
+    /// gives its name in the trace.
     pub volume: u32,
     /// First byte.
     pub offset: u64,
@@ -75,17 +75,17 @@ impl Request {
     }
 }
 
-/// What a reader met so far.
+/// What a reader has seen so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Requests handed out.
+    /// Requests returned.
     pub accepted: u64,
     /// Records that are no requests by design: headers, comments, blank lines, events other than
     /// queueing, further lines of a request that has several, requests of 0 bytes.
     pub skipped: u64,
     /// Of `skipped`: reads, writes and trims of 0 bytes.
     pub empty: u64,
-    /// Requests left out because another volume was asked for. Not part of `skipped`.
+    /// Requests left out because only another volume is read. Not part of `skipped`.
     pub filtered: u64,
     /// Of `accepted`: requests with a time before that of the accepted request before them.
     pub backwards: u64,

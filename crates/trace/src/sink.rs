@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::Compression;
 
-/// A compressing stream that has an end.
+/// A compressing stream that must be finished.
 pub(crate) enum Sink {
     Plain(BufWriter<File>),
     Gzip(flate2::write::GzEncoder<BufWriter<File>>),
@@ -84,14 +84,14 @@ pub(crate) fn new_file(path: &Path) -> io::Result<(File, tempfile::TempPath)> {
     Ok(file.into_parts())
 }
 
-/// Gives a temporary file its name; its length.
+/// Gives a temporary file its name and returns its length.
 pub(crate) fn give_name(temporary: tempfile::TempPath, path: &Path) -> io::Result<u64> {
     make_readable(&temporary)?;
     temporary.persist(path).map_err(|e| e.error)?;
     Ok(std::fs::metadata(path).map_or(0, |m| m.len()))
 }
 
-/// Temporary files are private; a trace gets the rights of an ordinary new file.
+/// Temporary files are private; a trace gets the permissions of an ordinary new file.
 fn make_readable(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     {

@@ -80,11 +80,11 @@ pub(crate) struct Source {
     pub count: Arc<AtomicU64>,
 }
 
-/// A window above this is not decoded: 256 MiB covers every preset of xz (up to 64 MiB) and
+/// Larger windows are refused: 256 MiB covers every preset of xz (up to 64 MiB) and
 /// `zstd --ultra` (128 MiB).
 const WINDOW_LIMIT: u64 = 256 << 20;
 
-/// Wraps a stream of bytes, perhaps compressed.
+/// Wraps a stream of bytes, compressed or not.
 pub(crate) fn open(raw: Box<dyn Read + Send>) -> io::Result<Source> {
     let count = Arc::new(AtomicU64::new(0));
     let mut counting = Counting {
@@ -124,7 +124,7 @@ pub(crate) fn open(raw: Box<dyn Read + Send>) -> io::Result<Source> {
     })
 }
 
-/// The length of a file; `None` for what has none (a pipe).
+/// The length of a file; `None` for a pipe.
 pub(crate) fn length(file: &File) -> Option<u64> {
     file.metadata()
         .ok()

@@ -1,4 +1,4 @@
-//! Numbers for volumes that the trace names by text.
+//! Numbers for volumes that a trace names by text.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use rustc_hash::FxBuildHasher;
 
 use crate::error::Fault;
 
-/// More volumes than any known trace has (Tencent: 5,584); a damaged file stops here.
+/// More volumes than any known trace has (Tencent: 5,584); stops on damaged files.
 const MAX_VOLUMES: usize = 1 << 20;
 /// Longer names are refused.
 const MAX_NAME: usize = 256;
@@ -21,7 +21,7 @@ pub(crate) struct Volumes {
 }
 
 impl Volumes {
-    /// The number of a name, a new one if it was not met before.
+    /// The number of a name; a new one for a new name.
     #[inline]
     pub fn number(&mut self, name: &[u8]) -> Result<u32, Fault> {
         if name == &self.last[..] && !self.names.is_empty() {
@@ -41,7 +41,7 @@ impl Volumes {
                 }
                 if self.names.len() >= MAX_VOLUMES {
                     return Err(Fault::new(format!("more than {MAX_VOLUMES} volumes"))
-                        .hint("check that the column of the volume is the right one"));
+                        .hint("check which column holds the volume"));
                 }
                 let number = self.names.len() as u32;
                 self.numbers.insert(name.into(), number);

@@ -1,4 +1,4 @@
-//! Every format: what a hand-made trace means, and what a bad one says.
+//! Every format: how a hand-made trace reads, and the error for a bad one.
 
 mod samples;
 
@@ -191,7 +191,7 @@ fn traces_without_a_request() {
     assert!(error.hint.unwrap().contains("blkparse"));
     // The format is known, but nothing in it is a request.
     let error = fails("t", "8,0 0 1 0.5 1 G W 8 + 8 [x]\n", &plain);
-    assert!(error.message.contains("not a single request"), "{error}");
+    assert!(error.message.contains("no request in"), "{error}");
     assert!(error.excerpt.unwrap().contains("G W 8"));
     let load = OpenOptions {
         format: Some(Format::Blkreplay),
@@ -388,7 +388,7 @@ fn several_files_as_one() {
     assert_eq!(reader.volume_name(0), "8,16");
     assert_eq!(reader.counts().skipped, 2);
     assert_eq!(Some(reader.bytes_read()), reader.bytes_total());
-    // A damaged part names itself.
+    // A damaged file is named.
     std::fs::write(path(1), b"\x07taejunk").unwrap();
     let mut reader = open_merged(&paths, &OpenOptions::default()).unwrap();
     assert!(reader.next().unwrap_err().path.ends_with("x.blktrace.1"));

@@ -1,5 +1,5 @@
-//! Reads whole recorded traces and holds what is in them against the table in their folder's README.md: those of the
-//! repository, and those of the folder that `FLOATGATE_TRACES` names, if it names one.
+//! Reads whole recorded traces and compares them with the table in their folder's README.md: those of the repository,
+//! and those of the folder in `FLOATGATE_TRACES`, if it is set.
 
 use std::path::Path;
 
@@ -38,7 +38,7 @@ fn read(path: &Path) -> Read {
 }
 
 impl Read {
-    /// What stands in the column of that title; `None` if it holds no figure of the trace.
+    /// The value for the column of that title; `None` if it is not a figure of the trace.
     fn figure(&self, title: &str, counts_flushes: bool) -> Option<f64> {
         let s = &self.statistics;
         let data = s.reads + s.writes + s.trims;
@@ -78,12 +78,12 @@ fn agrees(value: f64, cell: &str) -> bool {
     }
     let digits = cell.split_once('.').map_or(0, |(_, f)| f.len());
     let expected: f64 = cell.replace(',', "").parse().unwrap();
-    // Some tables are rounded, some are cut off.
+    // Some tables are rounded, some truncated.
     let unit = 10f64.powi(-(digits as i32));
     (value - expected).abs() <= 0.5001 * unit || (0.0..unit).contains(&(value - expected))
 }
 
-/// Holds every trace in the tables of a folder's README.md against its row. Returns the number of traces.
+/// Compares every trace in the tables of a folder's README.md with its row. Returns the number of traces.
 fn check(folder: &Path) -> usize {
     let readme = folder.join("README.md");
     let readme =
@@ -124,7 +124,7 @@ fn bundled_traces_are_what_their_table_says() {
 #[test]
 fn given_traces_are_what_their_table_says() {
     let Some(folder) = std::env::var_os("FLOATGATE_TRACES") else {
-        println!("no further traces: FLOATGATE_TRACES names no folder");
+        println!("no further traces: FLOATGATE_TRACES is not set");
         return;
     };
     assert!(

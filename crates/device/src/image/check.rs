@@ -12,7 +12,7 @@ use super::reader::{BlockSeen, Reader, Slot};
 use super::{ImageError, io};
 use crate::nand::{BlockState, PlaceKind};
 
-/// Whether a scheme, by its name, takes options as an image keeps them; `None` where there is no such scheme.
+/// Whether a scheme, by its name, accepts the options stored in an image; `None` for an unknown scheme.
 pub type TakesOptions<'a> = dyn Fn(&str, &str) -> Option<Result<(), Refusal>> + 'a;
 
 /// What a check found.
@@ -89,7 +89,7 @@ fn plural(number: usize, word: &str) -> String {
     format!("{number} {word}{ending}")
 }
 
-/// Checks an image. One whose headers cannot be read gives a report that says so.
+/// Checks an image. Unreadable headers are reported as a finding.
 ///
 /// # Errors
 /// If the file cannot be read, or is in use.
@@ -115,14 +115,14 @@ pub fn check(path: &Path, takes_options: &TakesOptions<'_>) -> Result<CheckRepor
     };
     check_header(&reader, &mut report);
     if reader.check_length().is_err() {
-        // What is there says little once pages are missing.
+        // With pages missing, the rest says little.
         return Ok(report);
     }
     check_scheme(&reader, takes_options, &mut report);
     let Ok(seen_by_scheme) =
         crate::spares::virtual_geometry(&reader.header.geometry, &reader.header.spares)
     else {
-        // The header would not have been accepted.
+        // Such a header is not accepted.
         return Ok(report);
     };
     let mut pass = Pass {
@@ -169,7 +169,7 @@ fn check_header(reader: &Reader, report: &mut CheckReport) {
         (a.clean, a.sequence) = (false, 0);
         (b.clean, b.sequence) = (false, 0);
         if a != b {
-            let text = "the two headers tell of different images";
+            let text = "the two headers describe different images";
             report.add(Severity::Error, "headers-differ", nowhere, text);
         }
     }
@@ -190,23 +190,23 @@ fn check_header(reader: &Reader, report: &mut CheckReport) {
     }
 }
 
-/// What the header says of the scheme.
+/// Checks what the header says about the scheme.
 fn check_scheme(reader: &Reader, takes_options: &TakesOptions<'_>, report: &mut CheckReport) {
     let header = &reader.header;
     match takes_options(&header.scheme, &header.options) {
         Some(Ok(())) => {}
         Some(Err(refusal)) => {
-            let text = format!("{} does not take its options: {refusal}", header.scheme);
+            let text = format!("{} does not accept its options: {refusal}", header.scheme);
             report.add(Severity::Error, "options", (None, None), text);
         }
         None => {
-            let text = format!("no scheme {:?} in this program", header.scheme);
+            let text = format!("this program has no scheme {:?}", header.scheme);
             report.add(Severity::Note, "scheme", (None, None), text);
         }
     }
 }
 
-/// A page with a sequence number that should be its own.
+/// A page with a sequence number that should be unique.
 struct Numbered {
     sequence: u64,
     page: u32,
@@ -219,8 +219,8 @@ struct Pass<'a> {
     claims: Claims,
     /// By die.
     bad_blocks: Vec<u32>,
-    /// Findings of unreadable pages that may have been the last of their block, by die: where the spares have ended it is a program
-    /// that failed.
+    /// Findings of unreadable pages that may have been the last of their block, with the die: if it has no spare left,
+    /// these are failed programs.
     tops: Vec<(usize, u32)>,
     sequences: Vec<Numbered>,
     data: Vec<u8>,
@@ -267,13 +267,13 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// A page that cannot be read. It need not be missed where a failed or a cut program may have left it; of the
-    /// latter nothing is known once the image has been closed in order.
+    /// A page that cannot be read. It is no loss where a failed or a cut program may have left it; a cut one only as
+    /// long as the image has not been closed cleanly.
     fn unreadable(&mut self, kind: &'static str, page: u32, text: String, seen: &BlockSeen) {
         let geometry = &self.reader.header.geometry;
         let (block, position) = geometry.split(floatgate_core::Ppn(page));
         let mut above = seen.slots[position as usize + 1..].iter();
-        // Where cells take any order, any page may have been the last.
+        // Where any program order is allowed, any page may have been the last.
         let is_top = geometry.program_order == ProgramOrder::Any
             || above.all(|slot| matches!(slot, Slot::Erased | Slot::Stale(_)));
         let is_bad = seen.record.state != BlockState::Good;
@@ -295,11 +295,9 @@ impl Pass<'_> {
                 "page-header",
                 "torn or rotten: its header fails the checksum".into(),
             ),
-            PageFault::Misplaced { page } => {
-                ("misplaced", format!("here lies physical page {page}"))
-            }
-            PageFault::Role { code } => ("role", format!("no scheme knows the role {code}")),
-            PageFault::Field => ("page-field", "its header says what cannot be".into()),
+            PageFault::Misplaced { page } => ("misplaced", format!("holds physical page {page}")),
+            PageFault::Role { code } => ("role", format!("unknown role {code}")),
+            PageFault::Field => ("page-field", "its header holds an impossible value".into()),
         };
         self.unreadable(kind, page, text, seen);
     }
@@ -350,7 +348,7 @@ impl Pass<'_> {
             && below.spare.sequence >= spare.sequence
         {
             let text = format!(
-                "program {} lies above program {}",
+                "sequence number {} lies above sequence number {}",
                 spare.sequence, below.spare.sequence
             );
             self.add(Severity::Error, "out-of-order", page, text);
@@ -365,7 +363,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Bad blocks, and blocks past their time.
+    /// Bad blocks, and blocks past their rated erases.
     fn wear(&mut self, block: u32, seen: &BlockSeen) {
         let header = &self.reader.header;
         if seen.record.state != BlockState::Good {
@@ -374,13 +372,13 @@ impl Pass<'_> {
         }
         let limit = header.erase_limit;
         if limit > 0 && seen.record.erases > limit {
-            let text = format!("erased {} times, made for {limit}", seen.record.erases);
+            let text = format!("erased {} times, rated for {limit}", seen.record.erases);
             self.report
                 .add(Severity::Note, "worn-out", (Some(block), None), text);
         }
     }
 
-    /// What only all blocks together tell.
+    /// Findings that take all blocks together.
     fn whole_chip(self) {
         let spare_blocks = self.reader.header.spares.spare_blocks;
         for (block, (severity, kind, text)) in self.claims.rivals() {
@@ -389,11 +387,11 @@ impl Pass<'_> {
         for (die, &bad) in self.bad_blocks.iter().enumerate() {
             if bad > 0 && bad >= spare_blocks {
                 let text = format!(
-                    "die {die} has {bad} bad blocks and had {spare_blocks} to spare: it can only be read"
+                    "die {die} has {bad} bad blocks and had {spare_blocks} to spare: it is read-only"
                 );
                 self.report
                     .add(Severity::Note, "spares-ended", (None, None), text);
-                // The last program failed, and there was nowhere to move its block.
+                // The last program failed, and no spare was left to move its block to.
                 for &(finding, _) in self.tops.iter().filter(|top| top.1 == die as u32) {
                     self.report.findings[finding].severity = Severity::Note;
                 }
@@ -415,7 +413,7 @@ impl Pass<'_> {
                 (Severity::Error, "")
             };
             let text = format!(
-                "program {} is physical page {} too{why}",
+                "sequence number {} is also that of physical page {}{why}",
                 b.sequence, a.page
             );
             self.add(severity, "duplicate-sequence", b.page, text);

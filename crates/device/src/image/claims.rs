@@ -1,4 +1,4 @@
-//! Which block each page says it belongs to, and whether these claims go together.
+//! Which block each page claims to belong to, and whether these claims agree.
 
 use floatgate_core::{Geometry, Pbn};
 
@@ -14,7 +14,7 @@ pub(super) struct Claims {
     chip: Geometry,
     /// ... and the one that the scheme sees.
     scheme: Geometry,
-    /// Of the block in work: what its first page says.
+    /// What the first page of the current block claims.
     first: Option<Place>,
     /// The scheme's block, generation, physical block.
     found: Vec<(u32, u64, u32)>,
@@ -30,7 +30,7 @@ impl Claims {
         }
     }
 
-    /// The pages that follow are those of another block.
+    /// Starts the pages of another block.
     pub fn next_block(&mut self) {
         self.first = None;
     }
@@ -41,13 +41,13 @@ impl Claims {
         if place.kind == PlaceKind::Plain {
             return error(
                 "unmanaged-page",
-                "written past the layer of spare blocks".into(),
+                "written without the layer of spare blocks".into(),
             );
         }
         let is_copy = place.kind == PlaceKind::Backup;
         if !is_copy && !self.is_possible(block, place) {
             let text = format!(
-                "claims to be of block {} in generation {}",
+                "claims to belong to block {} in generation {}",
                 place.block, place.generation
             );
             return error("claim-range", text);
@@ -69,7 +69,7 @@ impl Claims {
             return None;
         }
         let text = format!(
-            "is of block {} in generation {}, other pages here of block {} in generation {}",
+            "belongs to block {} in generation {}, other pages here to block {} in generation {}",
             place.block, place.generation, first.block, first.generation
         );
         error("mixed-block", text)

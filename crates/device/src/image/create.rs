@@ -15,7 +15,7 @@ use crate::block::{BlockDevice, options_from_text};
 use crate::error::DeviceError;
 use crate::spares::{Spares, SparesOptions};
 
-/// What an image shall be.
+/// What to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageSpec {
     /// Dies.
@@ -36,9 +36,9 @@ pub struct ImageSpec {
     pub scheme: String,
     /// Its options, `key=value` lines.
     pub options: String,
-    /// Name or parameters of the part, as text; may be empty.
+    /// Name or parameters of the chip model, as text; may be empty.
     pub part: String,
-    /// Erases that the part is made for, 0 if not known.
+    /// Erases that the chip is rated for, 0 if not known.
     pub erase_limit: u32,
 }
 
@@ -89,10 +89,10 @@ fn uuid(seed: u64) -> [u8; 16] {
 }
 
 impl ImageNand {
-    /// Makes the file of an erased chip and opens it. A file that exists is left alone.
+    /// Creates the file of an erased chip and opens it. An existing file is left alone.
     ///
     /// # Errors
-    /// If the file exists, cannot be made, or the header does not hold what is wanted.
+    /// If the file exists or cannot be created, or the header cannot hold the values.
     pub fn create(
         path: &Path,
         header: &Header,
@@ -102,7 +102,7 @@ impl ImageNand {
         let file = File::options().write(true).create_new(true).open(path);
         let file = file.map_err(|e| io("create", path, e))?;
         if let Err(error) = fill(&file, header) {
-            // Nothing of a file that could not be finished.
+            // An incomplete file is removed.
             let _ = std::fs::remove_file(path);
             return Err(io("write", path, error).into());
         }
@@ -124,10 +124,10 @@ fn fill(file: &File, header: &Header) -> std::io::Result<()> {
     file.sync_all()
 }
 
-/// Makes an image with a fresh device of the scheme in it. Nothing stands under that name until the image is whole.
+/// Makes an image with a fresh device of the scheme. The file gets its name only when it is complete.
 ///
 /// # Errors
-/// A refusal if scheme, options and shape do not go together; then no file is left behind.
+/// A refusal if scheme, options and shape do not fit together; then no file is left behind.
 pub fn create<S: Ftl<Page = Lpn>>(path: &Path, spec: &ImageSpec) -> Result<ImageInfo, DeviceError> {
     let header = spec.header()?;
     let options = options_from_text::<S>(&spec.options)?;
@@ -147,7 +147,7 @@ pub fn create<S: Ftl<Page = Lpn>>(path: &Path, spec: &ImageSpec) -> Result<Image
         Err(error) => {
             let _ = std::fs::remove_file(&unfinished);
             Err(match error {
-                // What the user named, not what stood there for a moment.
+                // The user's name, not that of the temporary file.
                 DeviceError::Image(ImageError::Io { doing, source, .. }) => {
                     io(doing, path, source).into()
                 }
@@ -157,12 +157,12 @@ pub fn create<S: Ftl<Page = Lpn>>(path: &Path, spec: &ImageSpec) -> Result<Image
     }
 }
 
-/// Gives a file its name, unless somebody has taken that in the meantime.
+/// Gives a file its name, unless that was taken in the meantime.
 fn rename_new(from: &Path, to: &Path) -> std::io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     use rustix::io::Errno;
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // Not every file system knows the flag; that the name was free has been seen.
+        // Not every file system supports the flag; the name was free when it was checked above.
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => std::fs::rename(from, to),
         outcome => Ok(outcome?),
     }

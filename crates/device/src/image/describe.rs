@@ -10,7 +10,7 @@ use super::reader::{Reader, Slot};
 use super::{ImageError, io};
 use crate::nand::{BlockState, PlaceKind};
 
-/// An image in short.
+/// A summary of an image.
 #[derive(Clone, Debug, Serialize)]
 #[allow(missing_docs)] // named as they print
 pub struct ImageInfo {
@@ -51,7 +51,7 @@ pub struct ImageInfo {
 /// Describes an image by its headers.
 ///
 /// # Errors
-/// If it is no image, cannot be read, or is in use.
+/// If the file is not an image, cannot be read, or is in use.
 pub fn info(path: &Path) -> Result<ImageInfo, ImageError> {
     let reader = Reader::open(path, false)?;
     reader.check_length()?;
@@ -176,7 +176,7 @@ impl std::fmt::Display for ImageInfo {
     }
 }
 
-/// Which pages a dump shows.
+/// Which pages to dump.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DumpSelection {
     /// Only this physical block.
@@ -224,7 +224,7 @@ pub struct Dump {
 /// Lists pages with their spare areas.
 ///
 /// # Errors
-/// If it is no image, cannot be read, or is in use.
+/// If the file is not an image, cannot be read, or is in use.
 pub fn dump(path: &Path, selection: &DumpSelection) -> Result<Dump, ImageError> {
     let reader = Reader::open(path, false)?;
     reader.check_length()?;

@@ -6,9 +6,9 @@ use serde::Serialize;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// What a power cut leaves behind, and the next start puts right.
+    /// Something that a power cut leaves behind and the next mount repairs.
     Note,
-    /// What no device leaves behind: data is lost, or the image was changed.
+    /// Something that no device leaves behind: data is lost, or the image was changed.
     Error,
 }
 

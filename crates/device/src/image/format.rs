@@ -1,5 +1,4 @@
-//! Every byte of an image. The page `docs/image-format.md` says the same in words; all numbers are
-//! little-endian.
+//! Every byte of an image, as documented in `docs/image-format.md`; all numbers are little-endian.
 
 use floatgate_core::flash::Oob;
 use floatgate_core::options::OptionValue;
@@ -23,7 +22,7 @@ pub const RECORD_BYTES: usize = 64;
 pub const PAGE_HEADER_BYTES: usize = 128;
 /// Largest page.
 pub const PAGE_BYTES_MAX: u32 = 1 << 20;
-/// Parts of the file begin at multiples of this, so that holes are whole.
+/// Sections of the file start at multiples of this, so that holes cover whole file system blocks.
 pub const ALIGN: u64 = 4096;
 
 const TEXTS_AT: usize = 92;
@@ -37,32 +36,32 @@ const PAGE_HEADER_CRC_AT: usize = 124;
 /// What a header says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Closed in order: every page was on the disk.
+    /// Closed cleanly: every page was on the disk.
     pub clean: bool,
-    /// Grows with every rewriting of the header; the higher of two valid copies counts.
+    /// Grows with every rewrite of the header; the higher of two valid copies counts.
     pub sequence: u64,
     /// Shape of the chip, spare blocks included.
     pub geometry: Geometry,
     /// Bytes of a page.
     pub page_bytes: u32,
-    /// Spare blocks and what else happens below the scheme.
+    /// Spare blocks and the other settings of the layers below the scheme.
     pub spares: SparesOptions,
     /// Seconds since 1970, 0 if not known.
     pub created: u64,
-    /// Tells this image from others.
+    /// UUID of the image.
     pub uuid: [u8; 16],
-    /// Erases that the part is made for, 0 if not known.
+    /// Erases that the chip is rated for, 0 if not known.
     pub erase_limit: u32,
     /// Key of the scheme.
     pub scheme: String,
-    /// Parameters of the part, as text.
+    /// Parameters of the chip model, as text.
     pub part: String,
     /// The scheme's options, `key=value` lines.
     pub options: String,
 }
 
 impl Header {
-    /// Checks what [`Header::encode`] cannot store.
+    /// Checks that [`Header::encode`] can store it.
     ///
     /// # Errors
     /// A refusal that names the key.
@@ -190,7 +189,7 @@ fn texts(bytes: &[u8; HEADER_BYTES]) -> Option<[String; 3]> {
     Some(found)
 }
 
-/// Where the parts of an image lie.
+/// Where the sections of an image lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     pages_per_block: u64,
@@ -206,7 +205,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout of an image of that shape.
+    /// The layout of an image with that shape.
     pub fn of(geometry: &Geometry, page_bytes: u32) -> Self {
         let (pages, page_bytes) = (u64::from(geometry.pages_per_block), u64::from(page_bytes));
         let blocks = u64::from(geometry.blocks());
@@ -258,10 +257,10 @@ fn aligned(bytes: u64) -> u64 {
     bytes.next_multiple_of(ALIGN)
 }
 
-/// State of a block; all zero while nothing has happened to it.
+/// State of a block; all zero until its first change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct BlockRecord {
-    /// Grows with every rewriting; its last bit says which copy is written.
+    /// Grows with every rewrite; its last bit says which copy is written.
     pub version: u64,
     /// Erases so far.
     pub erases: u32,
@@ -309,9 +308,9 @@ impl BlockRecord {
 /// The header of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageHeader {
-    /// Erases of its block when it was programmed: a page of an earlier life counts as erased.
+    /// Erases of its block when it was programmed: a page from before the last erase counts as erased.
     pub era: u32,
-    /// Its physical page number: a page in a wrong place is none.
+    /// Its physical page number: a page in a wrong place is invalid.
     pub page: u32,
     /// The spare area.
     pub spare: Spare,
@@ -324,7 +323,7 @@ pub struct PageHeader {
 pub enum PageFault {
     /// Torn or rotten.
     Checksum,
-    /// Valid, but of another page.
+    /// Valid, but it belongs to another page.
     Misplaced {
         /// Which.
         page: u32,
@@ -334,7 +333,7 @@ pub enum PageFault {
         /// Its code.
         code: u8,
     },
-    /// Valid, with another field that cannot be.
+    /// Valid, but another field is impossible.
     Field,
 }
 
@@ -451,8 +450,8 @@ const PLACE_KINDS: [PlaceKind; 4] = [
     PlaceKind::Backup,
 ];
 
-/// For people and JSON. A role that is added must be added to `Role::ALL` too, and here, where
-/// the compiler asks for it.
+/// The name shown to users and in JSON. A new role must be added to `Role::ALL` too, and here, where the compiler
+/// requires it.
 pub fn role_name(role: Role) -> &'static str {
     match role {
         Role::Data => "data",
@@ -467,7 +466,7 @@ pub fn role_name(role: Role) -> &'static str {
     }
 }
 
-/// The words of the two options, for people and JSON.
+/// The words of the two options, for users and JSON.
 pub fn spares_words(spares: &SparesOptions) -> (String, String) {
     (spares.pair_guard.show(), spares.wear_leveling.show())
 }

@@ -2,13 +2,13 @@
 //!
 //! **What reaches the disk when.** A program or erase is in the file when the call returns: it survives the
 //! end of this process, in the order of the calls. [`flush`](crate::Nand::flush) is `fdatasync`: everything
-//! before it survives the loss of the machine. What comes after the last flush may then be there in any
-//! part; each page is whole or reads as an error. With [`Durability::Machine`] an erase waits until the pages
-//! programmed before it are on the disk, so that no page is lost whose only copy was not yet there; with
+//! before it survives a crash of the machine. Of what comes after the last flush any subset may then be
+//! there; each page is whole or reads as an error. With [`Durability::Machine`] an erase waits until the pages
+//! programmed before it are on the disk, so that the only copy of a page is always there; with
 //! [`Durability::Process`] it does not wait, and only the end of the process is survived.
 //!
 //! **What is trusted.** Nothing. Each page carries a checksum over its bytes, its spare area and its
-//! address. After a clean close the spare areas are read alone; otherwise with their page.
+//! address. After a clean close spare areas are read alone; otherwise together with their page.
 
 pub mod check;
 mod claims;
@@ -35,17 +35,17 @@ use format::{BlockRecord, HEADER_BYTES, Header, Layout, PAGE_HEADER_BYTES, PageH
 pub use open::open;
 use reader::{Reader, Slot};
 
-/// Why an image was not made or opened.
+/// Why an image was not created or opened.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ImageError {
-    /// The file system said no.
+    /// The file system reported an error.
     Io {
         /// What was being done.
         doing: &'static str,
         /// To which file.
         path: PathBuf,
-        /// What it said.
+        /// The error.
         source: std::io::Error,
     },
     /// Another program has it open.
@@ -55,14 +55,14 @@ pub enum ImageError {
     },
     /// The first bytes are not those of an image.
     Magic,
-    /// A format that this program does not know.
+    /// An unknown format version.
     Version {
         /// Its number.
         version: u32,
     },
     /// Both headers are damaged.
     HeaderChecksum,
-    /// A header says what cannot be.
+    /// A header holds an impossible value.
     Header {
         /// What.
         what: String,
@@ -83,20 +83,20 @@ impl std::fmt::Display for ImageError {
                 doing,
                 path,
                 source,
-            } => write!(f, "{doing} {}: {source}", path.display()),
+            } => write!(f, "cannot {doing} {}: {source}", path.display()),
             Self::Locked { path } => write!(f, "{} is in use by another program", path.display()),
-            Self::Magic => f.write_str("not a Floatgate image: the first bytes are not its mark"),
+            Self::Magic => f.write_str("not a Floatgate image: its first bytes are not FLOATGAT"),
             Self::Version { version } => write!(
                 f,
                 "format version {version}: this program reads version {}",
                 format::VERSION
             ),
             Self::HeaderChecksum => f.write_str("both headers are damaged (checksum)"),
-            Self::Header { what } => write!(f, "the header says what cannot be: {what}"),
+            Self::Header { what } => write!(f, "the header is invalid: {what}"),
             Self::Truncated { bytes, expected } => {
                 write!(
                     f,
-                    "the file ends after {bytes} bytes, {expected} are needed"
+                    "the file ends after {bytes} bytes; it must have {expected}"
                 )
             }
         }
@@ -112,13 +112,13 @@ impl std::error::Error for ImageError {
     }
 }
 
-/// What the chip waits for. See the module's text.
+/// What an erase waits for. See the module's text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Durability {
-    /// Flushed data survives the loss of the machine.
+    /// Flushed data survives a crash of the machine.
     #[default]
     Machine,
-    /// Everything survives the end of the process, nothing more is promised.
+    /// Everything survives the end of the process; nothing more is promised.
     Process,
 }
 
@@ -131,7 +131,7 @@ pub struct Found {
     pub unreadable: u64,
     /// Erased pages below programmed ones.
     pub gaps: u64,
-    /// Pages of an earlier life of their block: an erase did not reach them.
+    /// Pages from before the last erase of their block, which did not reach them.
     pub stale: u64,
     /// Bad blocks.
     pub bad_blocks: u64,
@@ -139,7 +139,7 @@ pub struct Found {
     pub damaged_records: u64,
     /// Whether one of the two headers is damaged.
     pub damaged_header: bool,
-    /// Whether the image was closed in order.
+    /// Whether the image was closed cleanly.
     pub clean: bool,
 }
 
@@ -166,7 +166,7 @@ impl ImageNand {
     /// Opens an image and finds out what is programmed.
     ///
     /// # Errors
-    /// If it is no image, damaged in its headers, too short, or open elsewhere.
+    /// If the file is not an image, has damaged headers, is too short, or is open elsewhere.
     pub fn open(path: &Path, durability: Durability) -> Result<Self, ImageError> {
         let reader = Reader::open(path, true)?;
         reader.check_length()?;
@@ -189,13 +189,13 @@ impl ImageNand {
             file: reader.file.try_clone().map_err(|e| io("open", path, e))?,
         };
         for block in 0..geometry.blocks() {
-            nand.take_in(&reader, block)
+            nand.load_block(&reader, block)
                 .map_err(|e| io("read", path, e))?;
         }
         Ok(nand)
     }
 
-    fn take_in(&mut self, reader: &Reader, block: u32) -> std::io::Result<()> {
+    fn load_block(&mut self, reader: &Reader, block: u32) -> std::io::Result<()> {
         let seen = reader.block(block)?;
         self.blocks.push(seen.record);
         self.found.damaged_records += u64::from(seen.record_faults.iter().any(Option::is_some));
@@ -231,10 +231,10 @@ impl ImageNand {
         &self.header
     }
 
-    /// Flushes and marks the image as closed in order.
+    /// Flushes and marks the image as closed cleanly.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// If the file cannot be written.
     pub fn close(mut self) -> Result<(), NandError> {
         self.flush()?;
         if !self.header.clean {
@@ -243,8 +243,8 @@ impl ImageNand {
         Ok(())
     }
 
-    /// From now on, until it is closed, the image is one that may have been cut off.
-    fn dirty(&mut self) -> Result<(), NandError> {
+    /// Marks the image as not closed cleanly, before the first change.
+    fn mark_dirty(&mut self) -> Result<(), NandError> {
         if self.header.clean {
             self.rewrite_header(false)?;
         }
@@ -295,7 +295,7 @@ impl ImageNand {
         self.programmed[word] = self.programmed[word] & !(1 << bit) | u64::from(programmed) << bit;
     }
 
-    /// The header of a programmed page, if it is that of this page and this life of its block.
+    /// The header of a programmed page, if it names this page and was written since the last erase of the block.
     fn page_header(&self, page: Ppn) -> Result<PageHeader, NandError> {
         if !self.is_programmed(page) {
             return Err(NandError::Erased { page });
@@ -363,7 +363,7 @@ impl Nand for ImageNand {
             self.is_programmed(page),
             written,
         )?;
-        self.dirty()?;
+        self.mark_dirty()?;
         let era = self.blocks[block.index()].erases;
         let header = PageHeader::new(era, page.0, spare, data);
         // The header last: a page without one is erased.
@@ -377,11 +377,11 @@ impl Nand for ImageNand {
     }
 
     fn erase(&mut self, block: Pbn) -> Result<(), NandError> {
-        self.dirty()?;
+        self.mark_dirty()?;
         if self.unsynced && self.durability == Durability::Machine {
             self.sync()?;
         }
-        // With the new count all pages are of an earlier life; the hole only frees their space.
+        // The new count makes all pages stale; the hole only frees their space.
         self.put_record(block, |record| {
             record.erases = record.erases.saturating_add(1)
         })?;
@@ -398,7 +398,7 @@ impl Nand for ImageNand {
     }
 
     fn mark_bad(&mut self, block: Pbn, state: BlockState) -> Result<(), NandError> {
-        self.dirty()?;
+        self.mark_dirty()?;
         if self.unsynced && self.durability == Durability::Machine {
             self.sync()?;
         }
@@ -412,7 +412,7 @@ impl Nand for ImageNand {
 
 impl Damage for ImageNand {
     fn spoil(&mut self, page: Ppn) -> Result<(), NandError> {
-        self.dirty()?;
+        self.mark_dirty()?;
         self.put(&[0xA5; PAGE_HEADER_BYTES], self.layout.header_at(page.0))?;
         self.mark(page, true);
         let (block, position) = self.header.geometry.split(page);
@@ -422,7 +422,7 @@ impl Damage for ImageNand {
     }
 
     fn vanish(&mut self, page: Ppn) -> Result<(), NandError> {
-        self.dirty()?;
+        self.mark_dirty()?;
         self.put(&[0; PAGE_HEADER_BYTES], self.layout.header_at(page.0))?;
         self.mark(page, false);
         let block = self.header.geometry.block_of(page);
@@ -436,7 +436,7 @@ fn read_at(file: &File, bytes: &mut [u8], at: u64) -> Result<(), NandError> {
         .map_err(|e| nand_io("read", e))
 }
 
-/// Frees the space of a range, which reads as zeroes from then on; writes zeroes where holes are not known.
+/// Punches a hole, which reads as zeroes; writes zeroes where the file system has no holes.
 fn punch(file: &File, at: u64, bytes: u64) -> std::io::Result<()> {
     use rustix::fs::{FallocateFlags, fallocate};
     let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;

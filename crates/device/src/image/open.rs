@@ -1,4 +1,4 @@
-//! The device in an image.
+//! Mounting the device in an image.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use crate::block::{BlockDevice, options_from_text};
 use crate::error::DeviceError;
 use crate::spares::Spares;
 
-/// Opens the device in an image of that scheme, however it was left. It is closed in order by
-/// [`BlockDevice::shut_down`] and [`ImageNand::close`].
+/// Mounts the device in an image of that scheme, after a shutdown or a crash. [`BlockDevice::shut_down`] and
+/// [`ImageNand::close`] close it cleanly.
 ///
 /// # Errors
-/// If it is no image, in use, of another scheme, or what is in it cannot come from one.
+/// If the file is not an image, is in use, belongs to another scheme, or is too damaged to mount.
 pub fn open<S: Ftl<Page = Lpn>>(
     path: &Path,
     durability: Durability,
@@ -22,7 +22,11 @@ pub fn open<S: Ftl<Page = Lpn>>(
     let nand = ImageNand::open(path, durability)?;
     let header = nand.header().clone();
     if header.scheme != S::KEY {
-        let text = format!("the image is of {:?}, not of {:?}", header.scheme, S::KEY);
+        let text = format!(
+            "the image holds a device of scheme {:?}, not {:?}",
+            header.scheme,
+            S::KEY
+        );
         return Err(Refusal::new("scheme", text).into());
     }
     let options = options_from_text::<S>(&header.options)?;

@@ -11,17 +11,17 @@ use super::format::{
 };
 use super::{ImageError, io as image_io};
 
-/// A page as its header tells.
+/// The state of a page, by its header.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Slot {
     Erased,
-    /// Of an earlier life of the block.
+    /// Programmed before the last erase of the block.
     Stale(u32),
     Fault(PageFault),
     Programmed(PageHeader),
 }
 
-/// A block as its records and page headers tell.
+/// The state of a block, by its records and page headers.
 pub(super) struct BlockSeen {
     pub record: BlockRecord,
     /// What is wrong with either record.
@@ -35,13 +35,13 @@ pub(super) struct Reader {
     pub file: File,
     pub header: Header,
     pub layout: Layout,
-    /// What either header is.
+    /// Each header, or what is wrong with it.
     pub copies: [Result<Header, ImageError>; 2],
     pub file_bytes: u64,
 }
 
 impl Reader {
-    /// Opens and locks: alone to write, together with others to read.
+    /// Opens and locks the file: exclusively for writing, shared for reading.
     pub fn open(path: &Path, write: bool) -> Result<Self, ImageError> {
         let file = File::options().read(true).write(write).open(path);
         let file = file.map_err(|e| image_io("open", path, e))?;
@@ -106,7 +106,7 @@ impl Reader {
         let mut last_sequence = 0;
         for slot in &slots {
             if let Slot::Programmed(header) = slot {
-                // The record may be older than the pages if the machine was lost.
+                // After a crash of the machine the record may be older than the pages.
                 record.erases = record.erases.max(header.era);
                 last_sequence = last_sequence.max(header.spare.sequence);
             }
@@ -168,7 +168,7 @@ fn read_header(file: &File, path: &Path, at: u64) -> Result<Header, ImageError> 
     Header::decode(&bytes)
 }
 
-/// The newer of the valid headers; if there is none, what is wrong with the first.
+/// The newer of the valid headers; if both are damaged, what is wrong with the first.
 fn newest(copies: &[Result<Header, ImageError>; 2]) -> Result<Header, ImageError> {
     match copies {
         [Ok(a), Ok(b)] if b.sequence > a.sequence => Ok(b.clone()),

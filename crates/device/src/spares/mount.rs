@@ -10,7 +10,7 @@ use super::{Die, Patch, Pick, READ_RETRIES, Spares, SparesOptions, SparesStats, 
 use crate::error::DeviceError;
 use crate::nand::{BlockState, Nand, NandError, Place, PlaceKind, Spare};
 
-/// What a block turned out to be.
+/// What a block was found to be.
 enum Identity {
     Erased,
     /// Nothing readable: a torn erase, or the first program torn.
@@ -27,13 +27,14 @@ pub fn virtual_geometry(chip: &Geometry, options: &SparesOptions) -> Result<Geom
     let reserved = options.reserved_blocks();
     if reserved >= chip.blocks_per_die {
         let text = format!(
-            "a die has {} blocks, and {reserved} of them shall be spare: some must be left",
+            "a die has {} blocks, and {reserved} of them are spare: too few are left",
             chip.blocks_per_die
         );
         return Err(Refusal::new("spare_blocks", text));
     }
     if options.pair_guard != PairGuard::Off && chip.program_order == ProgramOrder::Any {
-        let text = "pair_guard is for cells of several bits, program_order = any for cells of one";
+        let text =
+            "pair_guard is for cells of several bits, program_order = any for single-bit cells";
         return Err(Refusal::new("pair_guard", text.into()));
     }
     Geometry::new(
@@ -46,7 +47,7 @@ pub fn virtual_geometry(chip: &Geometry, options: &SparesOptions) -> Result<Geom
 }
 
 impl<N: Nand> Spares<N> {
-    /// Takes an erased chip into use. Blocks that the factory marked bad are left out.
+    /// Formats an erased chip. Blocks that the factory marked bad are left out.
     ///
     /// # Errors
     /// If a die has fewer good blocks than the scheme needs, or the chip is not erased.
@@ -69,12 +70,12 @@ impl<N: Nand> Spares<N> {
         Ok(spares)
     }
 
-    /// Takes a used chip into use again, after a shutdown or a power cut.
+    /// Mounts a used chip, after a shutdown or a power cut.
     ///
-    /// A die without enough good blocks can only be read.
+    /// A die without enough good blocks is read-only.
     ///
     /// # Errors
-    /// If the options do not fit the chip, or a page names a block that cannot be.
+    /// If the options do not fit the chip, or a page names an impossible block.
     pub fn mount(nand: N, options: SparesOptions) -> Result<Self, DeviceError> {
         let geometry = virtual_geometry(nand.geometry(), &options)?;
         let blocks = geometry.blocks() as usize;
@@ -100,7 +101,7 @@ impl<N: Nand> Spares<N> {
         };
         let (rings, mut rest) = spares.identify_all()?;
         spares.identify_by_copies(&rings, &mut rest)?;
-        // First what cut-off mounts left behind, so that there is room; the copies when they are restored.
+        // First what interrupted mounts left behind, to make room; the copies only after they are restored.
         for &at in &rest {
             unless_read_only(spares.reclaim(at))?;
         }
@@ -152,7 +153,7 @@ impl<N: Nand> Spares<N> {
         Ok((rings, idle))
     }
 
-    /// A block that lost all it had with its lower page is known by the copy of that page.
+    /// A block whose only readable page was a lost lower page is identified by the copy of that page.
     fn identify_by_copies(&mut self, rings: &[Pbn], idle: &mut Vec<Pbn>) -> Result<(), NandError> {
         for &ring in rings {
             for page in 0..self.geometry.pages_per_block {
@@ -178,7 +179,7 @@ impl<N: Nand> Spares<N> {
         Ok(())
     }
 
-    /// Of the copies of one block, oldest first: the newest that is complete, else the oldest.
+    /// Of the copies of one block, given oldest first: the newest complete one, else the oldest.
     fn choose(&mut self, same: &[(u32, u64, Pbn)]) -> Result<Pbn, NandError> {
         if same.len() > 1 {
             for &(_, _, at) in same.iter().rev() {
@@ -190,21 +191,21 @@ impl<N: Nand> Spares<N> {
         Ok(same[0].2)
     }
 
-    /// Whether all pages that were to move to a block have come.
+    /// Whether all pages that were to move to a block have arrived.
     fn is_complete(&mut self, at: Pbn) -> Result<bool, NandError> {
-        let (mut came, mut wanted) = (0, 0);
+        let (mut arrived, mut wanted) = (0, 0);
         for page in 0..self.nand.geometry().pages_per_block {
             if let Some(spare) = self.try_spare(at, page)?
                 && spare.place.kind == PlaceKind::Moved
             {
-                came += 1;
+                arrived += 1;
                 wanted = spare.place.moved;
             }
         }
-        Ok(came == wanted)
+        Ok(arrived == wanted)
     }
 
-    /// The spare area of a physical page, if there is one to read.
+    /// The spare area of a physical page, if it is readable.
     fn try_spare(&mut self, at: Pbn, page: u32) -> Result<Option<Spare>, NandError> {
         let page = self.nand.geometry().ppn(at, page);
         if !self.nand.is_programmed(page) {
@@ -247,7 +248,7 @@ impl<N: Nand> Spares<N> {
             PlaceKind::Mapped | PlaceKind::Moved => {
                 let known = place.block < self.geometry.blocks()
                     && self.die_of(Pbn(place.block)) == self.nand.geometry().die_of(at);
-                // The highest generation must leave room for new ones.
+                // Even the highest generation must leave room for new ones.
                 if !known || !(1..1 << 63).contains(&place.generation) {
                     return corrupt(format!(
                         "claims to be block {} in generation {}",
@@ -259,7 +260,7 @@ impl<N: Nand> Spares<N> {
         }
     }
 
-    /// Puts copies of lower pages in the place of those that a power cut took.
+    /// Replaces lower pages lost to a power cut by their copies.
     fn restore_pairs(&mut self, rings: &[Pbn]) -> Result<(), NandError> {
         let mut patches: Vec<(Pbn, Patch)> = Vec::new();
         for &ring in rings {
@@ -321,7 +322,7 @@ impl<N: Nand> Spares<N> {
         }
     }
 
-    /// Without wear levelling erased virtual blocks keep a place: their own, where it is free.
+    /// Without wear levelling erased virtual blocks keep a physical block: their own, where it is free.
     fn sort_free(&mut self) {
         for die in &mut self.dies {
             die.free.make_contiguous().sort_unstable();

@@ -1,9 +1,9 @@
-//! What a scheme still rearranges on a device that can only be read.
+//! What a scheme still rearranges on a read-only device.
 //!
 //! Some schemes program flash even when the host only reads: they write back map pages, or merge a little
-//! with every request. When the spares have ended nothing on the chip changes any more, on no die, so
-//! whatever was acknowledged stays there. What the scheme goes on to do is kept in memory: its tables stay
-//! right, the host can read everything, and at the end of the process nothing is lost that was promised.
+//! with every request. Once the spares have run out, nothing on the chip changes any more, on any die,
+//! so everything acknowledged stays there. What the scheme still does is kept in memory: its tables stay
+//! consistent, the host can read everything, and the end of the process loses nothing that was promised.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use floatgate_core::{Geometry, Pbn, Ppn};
 
 use crate::nand::{NandError, Spare};
 
-/// Programs and erases that the chip never saw.
+/// Programs and erases that never reach the chip.
 #[derive(Debug)]
 pub(super) struct Overlay {
-    /// The die whose spares ended.
+    /// The die whose spares ran out.
     pub die: u32,
     pages: BTreeMap<u32, (Spare, Vec<u8>)>,
-    /// By block: erased here, whatever the chip says.
+    /// By block: erased here, whatever the chip holds.
     erased: Vec<bool>,
 }
 
@@ -30,7 +30,7 @@ impl Overlay {
         }
     }
 
-    /// Whether the chip's content of a block counts no more.
+    /// Whether the chip's content of a block no longer counts.
     pub fn hides(&self, block: Pbn) -> bool {
         self.erased[block.index()]
     }
@@ -39,7 +39,7 @@ impl Overlay {
         self.pages.contains_key(&page.0)
     }
 
-    /// A page: its spare area and bytes if it is here, an error if it was erased here, else `None`.
+    /// A page: its spare area and bytes if it is kept here, an error if it was erased here, else `None`.
     #[allow(clippy::type_complexity)] // here, erased, or on the chip
     pub fn page(&self, block: Pbn, page: Ppn) -> Result<Option<&(Spare, Vec<u8>)>, NandError> {
         match self.pages.get(&page.0) {

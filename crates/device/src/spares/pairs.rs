@@ -1,8 +1,8 @@
 //! Paired pages: the two bits of an MLC cell belong to two pages.
 //!
-//! A page on the *lower* bits is programmed some pages before its partner on the *upper* bits. Power that
-//! goes while the upper page is programmed can take the lower one with it, although that had been
-//! acknowledged long before. The pairs of a block of `P` pages, as is common: 0 with 2, then 1 with 4, 3 with
+//! A page on the *lower* bits is programmed some pages before its partner on the *upper* bits. A power
+//! cut while the upper page is programmed can destroy the lower one too, although that was acknowledged long
+//! before. The usual pairs of a block of `P` pages: 0 with 2, then 1 with 4, 3 with
 //! 6, 5 with 8, ... and where `P` is even `P - 3` with `P - 1`:
 //!
 //! ```text
@@ -11,17 +11,17 @@
 //! pair   a  b  a  c  b  d  c  d
 //! ```
 //!
-//! **How the contract is held.** Before an upper page is programmed, its lower partner is copied, if it is at
+//! **How the contract is kept.** Before an upper page is programmed, its lower partner is copied, if it is at
 //! risk, to a block set aside on each die (the *ring*), where only lower pages are used, so that a copy
 //! endangers no other copy. The copy carries number, position and generation of what it copies. It
-//! is needed until the upper program is done; so one block a die suffices, and is erased when full. A mount that
-//! finds a lower page unreadable and its copy of the same generation moves the block with the copy in place.
-//! Where the lower page was the only one in its block, nothing there tells any more which block it was: so the
-//! copy names the physical block too, and how often that had been erased.
+//! is needed until the upper program is done; so one block per die suffices, and is erased when full. A mount that
+//! finds a lower page unreadable, and a copy of it of the same generation, moves the block with the copy in its
+//! place. If the lower page was the only one in its block, nothing there identifies the block any more: so the
+//! copy also names the physical block and its erase count.
 //!
-//! At risk is, with `always`, every lower page: a scheme then never loses more than the page it was writing,
-//! as if cells held one bit. With `flushed` it is every page programmed before the last flush **or the last
-//! erase or copy** of the device: an erase may have destroyed the version that a younger page replaced, and the
+//! With `always` every lower page is at risk: a scheme then never loses more than the page it was writing, as if
+//! cells held one bit. With `flushed` it is every page programmed before the last flush **or the last erase or
+//! copy** of the device: an erase may have destroyed the version that a younger page replaced, and the
 //! last copy out of a block may have declared what remains there void. Data not yet flushed may go back to its last
 //! flushed version, nothing older. `always` costs one more program for each upper page (half of all), `flushed` at
 //! most one for each pair that is open at a flush, an erase or a copy.
@@ -34,7 +34,7 @@ use crate::nand::{BlockState, Nand, NandError, Place, PlaceKind, Spare, written}
 choice! {
     /// Which lower pages are copied before their upper partner is programmed.
     pub enum PairGuard {
-        /// None: cells hold one bit, or nobody cares.
+        /// None: cells hold one bit, or the loss is acceptable.
         Off = "off",
         /// Those programmed before the last flush, erase or copy.
         Flushed = "flushed",
@@ -54,7 +54,7 @@ pub fn lower_of(page: u32, pages: u32) -> Option<u32> {
     }
 }
 
-/// What of a block must not be lost any more.
+/// Which pages of a block must not be lost.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Risk {
     /// Epoch in which `below` was found.
@@ -64,7 +64,7 @@ pub(super) struct Risk {
 }
 
 impl Risk {
-    /// To be found at the next program.
+    /// To be determined at the next program.
     pub(super) const STALE: Self = Self {
         epoch: u64::MAX,
         below: 0,
@@ -97,7 +97,7 @@ impl<N: Nand> Spares<N> {
         let mut data = std::mem::take(&mut self.scratch);
         let outcome = match self.read_with(from, |nand, at| nand.read(at, &mut data)) {
             Ok(spare) => self.back_up(block, lower, spare, &data),
-            // Nothing left to guard.
+            // Already lost: nothing to guard.
             Err(NandError::Unreadable { .. }) => Ok(()),
             Err(error) => Err(error),
         };
@@ -105,7 +105,7 @@ impl<N: Nand> Spares<N> {
         outcome
     }
 
-    /// The first program of a block after a flush, erase or copy finds what was there before.
+    /// At the first program of a block after a flush, erase or copy, notes what was there before.
     fn note_epoch(&mut self, block: Pbn) {
         if self.risk[block.index()].epoch != self.epoch {
             self.risk[block.index()] = Risk {
@@ -151,7 +151,7 @@ impl<N: Nand> Spares<N> {
         }
     }
 
-    /// The ring at its next lower page; a full one is erased, for none of its copies is needed any more.
+    /// The ring at its next lower page; a full one is erased, since its copies are no longer needed.
     fn ring_with_room(&mut self, die: u32) -> Result<Ring, NandError> {
         let pages = self.geometry.pages_per_block;
         if let Some(ring) = self.dies[die as usize].ring.take() {

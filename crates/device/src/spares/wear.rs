@@ -1,4 +1,4 @@
-//! Static wear levelling: content that rests moves to blocks that are worn.
+//! Static wear levelling: cold content moves to worn blocks.
 
 use floatgate_core::Pbn;
 use floatgate_core::wear::should_move;
@@ -18,14 +18,14 @@ impl<N: Nand> Spares<N> {
         Ok(())
     }
 
-    /// The virtual block whose content should move, if there is one.
+    /// The virtual block whose content should move, if any.
     fn lagging(&self, die: u32) -> Option<Pbn> {
         let nand = &self.nand;
         let first = self.geometry.pbn(die, 0).0;
         let used = (first..first + self.geometry.blocks_per_die).map(Pbn);
         let cold = used
             .filter(|block| self.generation[block.index()] != 0)
-            // Of equals the one that has rested longest, for it is the coldest.
+            // Among equals the one that has rested longest: it is the coldest.
             .min_by_key(|block| {
                 let erases = nand.erase_count(self.place[block.index()]);
                 (erases, self.generation[block.index()])

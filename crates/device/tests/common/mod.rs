@@ -1,5 +1,5 @@
 //! A host that remembers what it wrote.
-#![allow(dead_code)] // each test takes what it needs
+#![allow(dead_code)] // each test uses what it needs
 
 pub mod cutting;
 
@@ -37,7 +37,7 @@ pub fn chip(
     .unwrap()
 }
 
-/// The scheme's defaults, with log blocks where it wants them.
+/// The scheme's defaults, with log blocks where it has them.
 pub fn options_text<S: Ftl<Page = Lpn>>(dies: u32) -> String {
     let takes = |key| S::Options::schema().iter().any(|option| option.key == key);
     if takes("log_blocks") {

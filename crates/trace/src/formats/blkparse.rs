@@ -14,7 +14,7 @@ use crate::volumes::Volumes;
 
 pub(crate) struct Blkparse {
     event: BlockEvent,
-    /// The summary after the events was reached.
+    /// The summary after the events has been reached.
     summary: bool,
 }
 
@@ -60,7 +60,7 @@ impl TextFormat for Blkparse {
                 self.summary = true;
                 return Ok(Parsed::Skip);
             }
-            return Err(Fault::new("the line is no event of blkparse").hint(
+            return Err(Fault::new("the line is not a blkparse event").hint(
                 "an event is: maj,min cpu sequence seconds pid action rwbs sector + sectors [process]; \
                  the output must be blkparse's default format",
             ));

@@ -1,5 +1,5 @@
-//! A look at a Parquet footer before the library sees it: sizes that a damaged or hostile file
-//! declares must not decide how much memory is taken.
+//! Checks a Parquet footer before the library reads it: the sizes that a damaged or hostile file declares must not
+//! decide how much memory is allocated.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};

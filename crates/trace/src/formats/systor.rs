@@ -1,6 +1,6 @@
 //! SYSTOR '17 VDI traces: `Timestamp,Response,IOType,LUN,Offset,Size`, seconds and bytes.
 //!
-//! The published files have records without a type; they are skipped, since nobody can say what they were.
+//! The published files have records without a type; they are skipped, since their meaning is unknown.
 
 use super::{Format, Parsed, TextFormat, request, unknown_op, wrong_fields};
 use crate::error::Fault;

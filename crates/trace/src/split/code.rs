@@ -1,10 +1,10 @@
-//! A request in a few bytes, told from the one before it.
+//! A request in a few bytes, coded relative to the one before it.
 
 use crate::{Op, Request};
 
-/// No request takes more bytes in the file.
+/// The most bytes that a request takes in the file.
 pub const REQUEST_BYTES_MAX: usize = 1 + 3 * 10;
-/// What a request is told from: the one before it.
+/// What a request is coded relative to: the one before it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Before {
     pub arrival_ns: u64,

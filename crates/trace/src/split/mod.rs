@@ -1,7 +1,7 @@
 //! Splitting a trace of many volumes into its volumes, in one pass and in bounded memory.
 //!
 //! The requests go to one temporary file, each volume into extents of its own, so that every volume can be read
-//! alone afterwards, several at the same time and as often as needed. In memory are a few bytes a volume and at
+//! alone afterwards, several at the same time and as often as needed. Memory holds a few bytes per volume and at
 //! most [`BUFFERS_BYTES`] of requests on their way to the file.
 
 mod code;
@@ -17,28 +17,28 @@ use crate::{Counts, Format, Reader, Request};
 
 use code::{Before, REQUEST_BYTES_MAX, decode, encode};
 
-/// Requests on their way to the file: when they are more, all are written.
+/// Requests buffered for the file: above this, all are written.
 const BUFFERS_BYTES: usize = 64 << 20;
-/// One volume's requests are written when they are more than this.
+/// Above this, one volume's requests are written.
 const BUFFER_BYTES: usize = 32 << 10;
-/// Extents of a volume begin small, for thousands of small volumes, and double, so that large volumes are read
-/// in long stretches.
+/// Extents of a volume start small, for thousands of small volumes, and double, so that large volumes are read in long
+/// runs.
 const EXTENT_BYTES: (u32, u32) = (4 << 10, 1 << 20);
-/// Read at a time.
+/// Bytes per read.
 const READ_BYTES: usize = 64 << 10;
 
 /// How the volumes of several files belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Identity {
-    /// A volume of the same name in another file is the same volume, which goes on there.
+    /// A volume of the same name in another file is the same volume, continued there.
     Name,
     /// Every file has volumes of its own.
     File,
 }
 
 impl Identity {
-    /// What is usual for a format: the traces of data centres name their volumes once for all files; device
-    /// numbers of other formats mean something in one file only.
+    /// The usual rule of a format: data-centre traces name their volumes across all files; device numbers of other
+    /// formats are meaningful within one file only.
     pub fn of(format: Format) -> Identity {
         match format {
             Format::Alibaba | Format::Tencent | Format::Msr | Format::Systor => Identity::Name,
@@ -47,7 +47,7 @@ impl Identity {
     }
 }
 
-/// A part of the file that belongs to one volume.
+/// A range of the file that belongs to one volume.
 #[derive(Clone, Copy, Debug)]
 struct Extent {
     at: u64,
@@ -97,12 +97,12 @@ pub struct Volume {
     pub backwards: u64,
     /// Requests with a time before the first of their file; they arrive at 0.
     pub clamped: u64,
-    /// Why not all of it could be read.
+    /// Why it could not be read completely.
     pub error: Option<TraceError>,
     extents: Vec<Extent>,
 }
 
-/// A volume while it is split off.
+/// A volume while the trace is being split.
 struct Growing {
     volume: Volume,
     buffer: Vec<u8>,
@@ -111,7 +111,7 @@ struct Growing {
     base_ns: u64,
 }
 
-/// What one file gave.
+/// The outcome of one file.
 #[derive(Clone, Debug)]
 pub struct Part {
     /// Its format.
@@ -122,7 +122,7 @@ pub struct Part {
     pub error: Option<TraceError>,
 }
 
-/// Takes files one after the other and gives the volumes in the end.
+/// Takes files one after the other and returns the volumes at the end.
 pub struct Splitter {
     spill: Spill,
     /// End of the last extent.
@@ -147,10 +147,10 @@ impl Splitter {
     /// Nothing split yet.
     ///
     /// # Errors
-    /// If no temporary file can be made.
+    /// If no temporary file can be created.
     pub fn new() -> Result<Self, TraceError> {
         let file =
-            tempfile::tempfile().map_err(|e| Spill::error("cannot make a temporary file", &e))?;
+            tempfile::tempfile().map_err(|e| Spill::error("cannot create a temporary file", &e))?;
         Ok(Splitter {
             spill: Spill {
                 file: Mutex::new(file),
@@ -165,10 +165,10 @@ impl Splitter {
 
     /// Takes all requests of a file. `label` names its volume under [`Identity::File`], and
     /// `label:volume` its volumes if it has several. Arrivals of a volume count from the first request of the
-    /// file that it first appears in. `progress` is told the reader now and then.
+    /// file that it first appears in. `progress` is called with the reader now and then.
     ///
     /// # Errors
-    /// If the temporary file cannot be written. What is wrong with the trace is told in the [`Part`].
+    /// If the temporary file cannot be written. Errors of the trace are returned in the [`Part`].
     pub fn add(
         &mut self,
         mut reader: Reader,
@@ -220,7 +220,7 @@ impl Splitter {
         })
     }
 
-    /// The number of a volume; a new one if it was not met before.
+    /// The number of a volume; a new one for a new volume.
     fn number(&mut self, scope: Option<u32>, reader: &Reader, volume: u32) -> u32 {
         let name = reader.volume_name(volume);
         let next = self.volumes.len() as u32;
@@ -269,7 +269,7 @@ impl Splitter {
         (0..self.volumes.len() as u32).try_for_each(|number| self.flush(number))
     }
 
-    /// Writes what a volume has in memory to the end of its extents.
+    /// Writes the buffered requests of a volume to the end of its extents.
     fn flush(&mut self, number: u32) -> Result<(), TraceError> {
         let growing = &mut self.volumes[number as usize];
         let extents = &mut growing.volume.extents;
@@ -350,7 +350,7 @@ pub struct VolumeReader<'a> {
     extent: usize,
     inside: u32,
     buffer: Vec<u8>,
-    /// First byte of the buffer that is not decoded.
+    /// First undecoded byte of the buffer.
     at: usize,
     before: Before,
     taken: u64,
@@ -374,7 +374,7 @@ impl<'a> VolumeReader<'a> {
         Ok(Some(request))
     }
 
-    /// Requests handed out since the beginning.
+    /// Requests returned since the start.
     pub fn taken(&self) -> u64 {
         self.taken
     }

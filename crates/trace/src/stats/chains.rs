@@ -1,4 +1,4 @@
-//! Original requests, put together again from what arrived at the device (LAST, section 3.2).
+//! Original requests, reassembled from those that arrived at the device (LAST, section 3.2).
 //!
 //! A write continues a chain if an earlier write of the chain ended exactly where it starts and the chain
 //! was extended at most a window of write requests ago. A chain has one end, so it has at most one entry in
@@ -28,7 +28,7 @@ pub(crate) struct Chains {
     ages: VecDeque<(u64, (u32, u64))>,
 }
 
-/// Reports a chain that is final: for each size the number of its requests times the chain's length.
+/// Reports a final chain: for each size the number of its requests times the chain's length.
 fn report(chain: &Chain, done: &mut impl FnMut(u64, u64)) {
     for &(size, number) in &chain.sizes {
         done(size, number.saturating_mul(chain.length));
@@ -45,11 +45,11 @@ impl Chains {
         }
     }
 
-    /// Adds a write; `done` gets the sums of chains that end thereby.
+    /// Adds a write; `done` gets the sums of the chains that it ends.
     pub fn add(&mut self, volume: u32, start: u64, size: u64, mut done: impl FnMut(u64, u64)) {
         let k = self.next;
         self.next += 1;
-        // What the window has left behind can never be joined.
+        // Nothing can join a chain that has left the window.
         while let Some(&(j, key)) = self.ages.front() {
             if k - j <= self.window {
                 break;
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use crate::generate::SplitMix64;
 
-    /// The bookkeeping as the definition says it, with all chains kept to the end.
+    /// The definition, literally: all chains are kept to the end.
     fn naive(writes: &[(u64, u64)], window: u64) -> HashMap<u64, u64> {
         let mut ends: HashMap<u64, (usize, u64)> = HashMap::new();
         let (mut lengths, mut member) = (Vec::new(), Vec::new());

@@ -1,9 +1,9 @@
-//! Workload statistics, streaming: memory grows with what the trace touches, not with its length.
+//! Streaming workload statistics: memory grows with the footprint of the trace, not with its length.
 //!
-//! Give every request to [`Stats::add`], then take the [`Statistics`] from [`Stats::finish`]. The integers are
+//! Pass every request to [`Stats::add`], then take the [`Statistics`] from [`Stats::finish`]. The integers are
 //! exact: page writes are numbered over the whole trace, a write interval counts the page writes to other
-//! pages in between (FASTer, section III-A), and requests are put together again to their original
-//! sizes as in LAST, section 3.2 (docs/spec/workload-analysis.md, sections 1 and 2).
+//! pages in between (FASTer, section III-A), and requests are reassembled to their original sizes as in
+//! LAST, section 3.2 (docs/spec/workload-analysis.md, sections 1 and 2).
 //!
 //! ```
 //! use floatgate_trace::stats::{Stats, StatsOptions};
@@ -48,7 +48,7 @@ pub struct StatsOptions {
     pub size_unit: u32,
     /// The bounds at which the distribution of write intervals is taken.
     pub interval_bounds: Vec<u64>,
-    /// The log window `M * P` in page writes of a scheme of interest.
+    /// The log window `M * P` of a scheme, in page writes.
     pub log_window: Option<u64>,
     /// A page is hot if its mean write interval is below this.
     pub hot_below: u64,
@@ -56,11 +56,11 @@ pub struct StatsOptions {
     pub cold_above: u64,
     /// The shares of the written pages at which the write skew is taken, in hundredths of a percent.
     pub skew_shares: Vec<u32>,
-    /// A write continues an original request that was extended at most so many write requests ago.
+    /// A write continues an original request that was extended at most this many write requests ago.
     pub chain_window: u64,
-    /// A request is sequential if it starts where one of so many requests before it ended.
+    /// A request is sequential if it starts where one of this many previous requests ended.
     pub sequential_window: u32,
-    /// Counts by request size (takes memory for each size's own footprint).
+    /// Whether to count by request size (takes memory for the footprint of each size).
     pub sizes: bool,
     /// The number of pages of the device, for the share of it that is written.
     pub logical_pages: Option<u64>,
@@ -93,7 +93,7 @@ impl Default for StatsOptions {
 }
 
 impl StatsOptions {
-    /// Takes the classes' thresholds as multiples of a log window: hot below 1, cold above 2.
+    /// Sets the thresholds of the classes as multiples of a log window: hot below 1, cold above 2.
     #[must_use]
     pub fn with_log_window(mut self, page_writes: u64) -> Self {
         self.log_window = Some(page_writes);
@@ -122,7 +122,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Starts with nothing. A page or unit size of 0 counts as the default.
+    /// An empty collector. A page or unit size of 0 means the default.
     pub fn new(mut options: StatsOptions) -> Self {
         if options.page_bytes == 0 {
             options.page_bytes = 4096;
@@ -261,12 +261,12 @@ impl Stats {
         self.result.requests
     }
 
-    /// About how much memory the collector holds, in bytes.
+    /// Memory held by the collector, in bytes, approximately.
     pub fn memory_bytes(&self) -> u64 {
         self.table.memory_bytes() + self.sizes.memory_bytes()
     }
 
-    /// Ends the trace and works the statistics out.
+    /// Ends the trace and computes the statistics.
     pub fn finish(mut self) -> Statistics {
         let mut result = std::mem::take(&mut self.result);
         let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
@@ -350,7 +350,7 @@ impl Stats {
         };
     }
 
-    /// The part of the page writes that the most written pages take.
+    /// The share of the page writes that go to the most written pages.
     fn skew(&self, result: &mut Statistics) {
         let mut counts: Vec<u32> = self.table.written().map(|page| page.writes()).collect();
         counts.sort_unstable_by(|a, b| b.cmp(a));

@@ -7,7 +7,7 @@ use rustc_hash::FxBuildHasher;
 /// Pages of a region: small enough that scattered single pages do not waste much.
 const REGION: u64 = 32;
 
-/// What is known of a page.
+/// What is known about a page.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Page {
     /// Number of its first page write.

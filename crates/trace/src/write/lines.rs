@@ -10,7 +10,7 @@ const FILETIME_BASE: u64 = 133_485_408_000_000_000;
 pub(crate) struct Lines {
     format: Format,
     page_bytes: u64,
-    /// fio: the volumes that were announced.
+    /// fio: the volumes already announced.
     announced: std::collections::BTreeSet<u32>,
 }
 
@@ -56,7 +56,7 @@ impl Lines {
         }
     }
 
-    /// What stands before the first request.
+    /// What precedes the first request.
     pub fn header(&self, out: &mut Vec<u8>) {
         match self.format {
             Format::Recorded => out.extend_from_slice(b"time_ns,op,offset,size\n"),
@@ -70,7 +70,7 @@ impl Lines {
         }
     }
 
-    /// The line of a request; nothing for one that the format cannot say.
+    /// The line of a request; nothing if the format cannot express it.
     pub fn line(
         &mut self,
         request: &Request,

@@ -19,8 +19,8 @@ pub use summary::WriteSummary;
 pub struct WriteOptions {
     /// The format; `None` decides by the file name's ending ([`Format::extension`]).
     pub format: Option<Format>,
-    /// The compression; `None` decides by the ending (`.gz`, `.xz`, `.zst`, `.bz2`). Parquet compresses
-    /// inside and takes [`Compression::None`] only.
+    /// The compression; `None` decides by the ending (`.gz`, `.xz`, `.zst`, `.bz2`). Parquet compresses its
+    /// columns itself and takes [`Compression::None`] only.
     pub compression: Option<Compression>,
     /// Bytes of a page in [`Format::Pages`]; 0 is 4,096.
     pub page_bytes: u32,
@@ -55,7 +55,7 @@ impl std::fmt::Debug for Writer {
     }
 }
 
-/// The format that a file name asks for.
+/// The format by the file name.
 fn format_of(name: &str) -> Option<Format> {
     let base = base_name(name);
     if base.ends_with(".msr.csv") {
@@ -77,7 +77,7 @@ impl Writer {
     /// Starts a trace file.
     ///
     /// # Errors
-    /// If the format is not known or cannot be written, or the file cannot be made.
+    /// If the format is unknown or cannot be written, or the file cannot be created.
     pub fn create(path: impl AsRef<Path>, options: &WriteOptions) -> Result<Writer, TraceError> {
         let path = path.as_ref();
         let name = path.display().to_string();
@@ -108,7 +108,7 @@ impl Writer {
                     .hint("leave the compression out; Parquet compresses its columns itself"),
             );
         }
-        let making = |e: &io::Error| TraceError::io(&name, "cannot make the file", e);
+        let making = |e: &io::Error| TraceError::io(&name, "cannot create the file", e);
         let (file, temporary) = new_file(path).map_err(|e| making(&e))?;
         let mut line = Vec::with_capacity(128);
         let body = match format {
@@ -141,11 +141,11 @@ impl Writer {
 
     /// Adds a request.
     ///
-    /// What the format cannot say is left out, widened or cut, and counted in the [`WriteSummary`].
+    /// What the format cannot express is left out, widened or cut, and counted in the [`WriteSummary`].
     ///
     /// # Errors
-    /// If the file cannot be written (the disk is full, say), or the request is past what the format
-    /// can say.
+    /// If the file cannot be written (the disk is full, say), or the format cannot express the
+    /// request.
     pub fn write(&mut self, request: &Request) -> Result<(), TraceError> {
         let result = match &mut self.body {
             Body::Lines(sink, lines) => {
@@ -174,7 +174,7 @@ impl Writer {
     /// Ends the file and gives it its name, replacing a file of this name.
     ///
     /// # Errors
-    /// If the end cannot be written or the file not be renamed; nothing is left behind then.
+    /// If the end cannot be written or the file cannot be renamed; then nothing is left behind.
     pub fn finish(self) -> Result<WriteSummary, TraceError> {
         let Writer {
             path,

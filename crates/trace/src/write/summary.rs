@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 pub struct WriteSummary {
     /// Requests in the file.
     pub written: u64,
-    /// Trims, zeroes and flushes left out because the format cannot say them.
+    /// Trims, zeroes and flushes left out because the format cannot express them.
     pub dropped: u64,
-    /// Requests that were widened to whole sectors or pages because the format counts in these.
+    /// Requests that were widened to whole sectors or pages because the format counts in those.
     pub widened: u64,
     /// Requests whose time was cut to the format's unit (100 ns, microseconds).
     pub times_cut: u64,
