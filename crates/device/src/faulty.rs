@@ -119,16 +119,6 @@ impl<N: Damage> Faulty<N> {
         self.counts
     }
 
-    /// Whether the power was cut.
-    pub fn is_dead(&self) -> bool {
-        self.dead
-    }
-
-    /// The plan, mutably.
-    pub fn plan_mut(&mut self) -> &mut FaultPlan {
-        &mut self.plan
-    }
-
     /// The chip itself.
     pub fn inner(&self) -> &N {
         &self.nand

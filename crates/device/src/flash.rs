@@ -74,11 +74,6 @@ impl<N: Nand> NandFlash<N> {
         &self.buffer
     }
 
-    /// The same, to be filled before a write.
-    pub fn buffer_mut(&mut self) -> &mut [u8] {
-        &mut self.buffer
-    }
-
     /// Returns once everything programmed survives a crash of the machine.
     ///
     /// # Errors

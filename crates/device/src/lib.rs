@@ -30,9 +30,3 @@ pub use nand::{Nand, NandError};
 pub use ram::RamNand;
 pub use spares::{Spares, SparesOptions};
 pub use stored::Stored;
-
-/// A scheme's flash in a file, without spare blocks.
-pub type ImageFlash = NandFlash<ImageNand>;
-
-/// A scheme's flash in a file, with spare blocks.
-pub type DeviceFlash = NandFlash<Spares<ImageNand>>;

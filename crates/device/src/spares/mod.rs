@@ -178,11 +178,6 @@ impl<N: Nand> Spares<N> {
         self.nand
     }
 
-    /// Spare blocks left on a die.
-    pub fn spares_left(&self, die: u32) -> u32 {
-        self.dies[die as usize].spares.max(0) as u32
-    }
-
     /// Whether a die can no longer be programmed.
     pub fn is_read_only(&self, die: u32) -> bool {
         self.dies[die as usize].read_only

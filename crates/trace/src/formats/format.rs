@@ -190,11 +190,6 @@ impl Format {
         )
     }
 
-    /// Whether the format counts in records (binary) rather than lines.
-    pub const fn is_binary(self) -> bool {
-        matches!(self, Format::Blktrace | Format::Vscsi | Format::Parquet)
-    }
-
     /// Whether it is one of the five-column formats, which differ in units only.
     pub const fn is_five_columns(self) -> bool {
         matches!(
