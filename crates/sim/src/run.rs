@@ -255,7 +255,7 @@ impl Simulated {
 /// Whether the clock in closed form does for a machine, which is checked.
 fn closed_form(config: &RunConfig) -> Result<bool, Refusal> {
     let machine = config.device.machine();
-    machine.validate().map_err(|text| Refusal::of_all(text))?;
+    machine.validate().map_err(Refusal::of_all)?;
     Ok(Closed::fits(&machine))
 }
 
