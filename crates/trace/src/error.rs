@@ -60,7 +60,9 @@ impl TraceError {
         let hint = match error.kind() {
             io::ErrorKind::NotFound => Some("check the path"),
             io::ErrorKind::PermissionDenied => Some("check the permissions of the file"),
-            io::ErrorKind::UnexpectedEof => Some("the file is cut off: copy or download it again, whole"),
+            io::ErrorKind::UnexpectedEof => {
+                Some("the file is cut off: copy or download it again, whole")
+            }
             io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::Other => {
                 Some("the file looks damaged: copy or download it again, or check its checksum")
             }
