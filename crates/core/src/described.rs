@@ -13,7 +13,7 @@ use crate::report::{Observation, SchemeCounters, Table};
 /// unless trims left holes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RecoveryCost {
-    /// What it relies on, as shown to users: "full scan", "map blocks", "snapshot".
+    /// The recovery mode, as shown to users: "full scan", "map blocks", "snapshot".
     pub means: &'static str,
     /// Whether it needs a clean shutdown.
     pub is_after_shutdown: bool,

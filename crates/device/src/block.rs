@@ -144,7 +144,7 @@ impl<S: Ftl<Page = Lpn>, N: Nand> BlockDevice<S, N> {
     /// Reads sectors into `data`.
     ///
     /// # Errors
-    /// [`NandError::Unreadable`] if a page is lost; then `data` means nothing. Never wrong bytes.
+    /// [`NandError::Unreadable`] if a page is lost; then `data` is unspecified. Never wrong bytes.
     pub fn read(&mut self, sector: u64, data: &mut [u8]) -> Result<(), DeviceError> {
         let count = self.sectors_of(data.len())?;
         self.check_range(sector, count)?;

@@ -134,7 +134,7 @@ fn bad_lines_are_shown_with_their_place() {
             "t",
             "8,0 0 1 0.5 1 Q W 8 + 8 [x]\nnonsense\n",
             2,
-            "no event",
+            "not a blkparse event",
             "nonsense",
         ),
         (

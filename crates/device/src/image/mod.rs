@@ -83,7 +83,7 @@ impl std::fmt::Display for ImageError {
                 doing,
                 path,
                 source,
-            } => write!(f, "cannot {doing} {}: {source}", path.display()),
+            } => write!(f, "{doing} {}: {source}", path.display()),
             Self::Locked { path } => write!(f, "{} is in use by another program", path.display()),
             Self::Magic => f.write_str("not a Floatgate image: its first bytes are not FLOATGAT"),
             Self::Version { version } => write!(

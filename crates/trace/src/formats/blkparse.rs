@@ -1,8 +1,8 @@
 //! The text that `blkparse` prints by default.
 //!
-//! `maj,min cpu sequence seconds pid action rwbs sector + sectors [process]`. Queue events (`Q`), or those
-//! of another kind that the options ask for, are requests; all others are skipped. In `rwbs`, `R`, `W` and `D` are read, write and discard; an `F` before it asks
-//! for a flush first, an `F` after it is FUA (forced unit access) and is part of the write. An event
+//! `maj,min cpu sequence seconds pid action rwbs sector + sectors [process]`. Queue events (`Q`), or the kind of event set
+//! in the options, are requests; all others are skipped. In `rwbs`, `R`, `W` and `D` are read, write and discard; an `F`
+//! before it is a flush first, an `F` after it is FUA (forced unit access) and is part of the write. An event
 //! without a size and with a leading `F` is a flush. Discards with data direction none and the summary at
 //! the end of the file are understood. The device is the volume.
 
@@ -117,7 +117,7 @@ fn begins_summary(line: &[u8]) -> bool {
     .any(|start| line.starts_with(start))
 }
 
-/// `rwbs`: whether it asks for a flush first, and the operation if there is data; `None` for a
+/// `rwbs`: whether a flush comes first, and the operation if there is data; `None` for a
 /// command without a data direction.
 fn rwbs(text: &[u8]) -> Result<Option<(bool, Option<Op>)>, Fault> {
     let (flush, rest) = match text {

@@ -2,7 +2,7 @@
 //!
 //! A record is 48 bytes and a payload: magic and version (u32), sequence (u32), time in ns (u64), sector
 //! (u64), bytes (u32), action (u32), pid (u32), device (u32), CPU (u32), error (u16), payload length (u16).
-//! Queue events, or those of another kind that the options ask for, are requests; the device is the volume, named `major,minor`.
+//! Queue events, or the kind of event set in the options, are requests; the device is the volume, named `major,minor`.
 
 use super::{BlockEvent, Decoder, Parsed, request};
 use crate::Op;
@@ -15,8 +15,8 @@ const MAGIC: u32 = 0x6561_7400;
 const VERSION: u8 = 7;
 const RECORD: usize = 48;
 
-/// Action bits: what happened is in the low half (with this flag that says nothing about it: the payload
-/// starts with a cgroup id), ...
+/// Action bits: the event is in the low half (this flag is not part of it: it says that the payload starts with a
+/// cgroup id), ...
 const TA_CGROUP: u32 = 1 << 8;
 /// ... the categories are in the high half.
 const TC_WRITE: u32 = 1 << (16 + 1);
@@ -137,14 +137,14 @@ impl Decoder for Blktrace {
             self.bad = Some(super::vscsi::hex(bytes));
             return Err(
                 Fault::new("the record does not begin with blktrace's magic number")
-                    .hint("the file is damaged here, or blktrace lost a part of it")
+                    .hint("the file is damaged here, or blktrace lost events here")
                     .into(),
             );
         };
         if version != VERSION {
             self.bad = Some(super::vscsi::hex(bytes));
             return Err(Fault::new(format!(
-                "blktrace version {version}; only version {VERSION} is understood"
+                "blktrace version {version}; only version {VERSION} is supported"
             ))
             .hint("print the trace with blkparse and read its text")
             .into());
@@ -157,7 +157,7 @@ impl Decoder for Blktrace {
         let payload = usize::from(u16_at(bytes, 46, order));
         if !self.input.skip(payload)? {
             return Err(Fault::new("the trace ends inside a record")
-                .hint("the file is cut off: copy it again, whole")
+                .hint("the file is cut off: copy it again")
                 .into());
         }
         let what = action & 0xffff & !TA_CGROUP;
@@ -174,7 +174,7 @@ impl Decoder for Blktrace {
         let flush = action & TC_FLUSH != 0;
         let directed = action & (TC_DISCARD | TC_WRITE | TC_READ) != 0;
         if action & TC_PC != 0 || (!directed && !flush) {
-            // A passed-through command: its sector and size mean nothing.
+            // A passed-through command: its sector and size are meaningless.
             return Ok(Some(Parsed::Skip));
         }
         let volume = self.volume(device)?;
@@ -184,7 +184,7 @@ impl Decoder for Blktrace {
         }
         let offset = sector
             .checked_mul(512)
-            .ok_or_else(|| Fault::new(format!("sector {sector} lies beyond 2^64 bytes")))?;
+            .ok_or_else(|| Fault::new(format!("sector {sector} is beyond 2^64 bytes")))?;
         let data = request(time, op, volume, offset, size);
         Ok(Some(if flush {
             Parsed::Two(first, data)

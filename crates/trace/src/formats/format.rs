@@ -1,4 +1,4 @@
-//! The formats by name, and the units that some of them leave open.
+//! The formats by name, and the units that some of them leave unspecified.
 
 use std::fmt;
 use std::str::FromStr;
@@ -177,7 +177,7 @@ impl Format {
     }
 
     /// Whether the format's own times start at 0 (they are kept as they are); the times of the
-    /// other formats are handed out relative to the trace's first request.
+    /// other formats are returned relative to the trace's first request.
     pub const fn times_start_at_zero(self) -> bool {
         matches!(
             self,
@@ -217,7 +217,7 @@ impl fmt::Display for Format {
 impl FromStr for Format {
     type Err = String;
 
-    /// Understands [`Format::name`] in any case; the error lists all names.
+    /// Accepts [`Format::name`] in any case; the error lists all names.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let text = text.to_ascii_lowercase();
         Format::ALL
@@ -268,7 +268,7 @@ pub enum AddressUnit {
     Bytes,
 }
 
-/// An event of the Linux block layer that stands for a request in blktrace and blkparse.
+/// An event of the Linux block layer that counts as a request in blktrace and blkparse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BlockEvent {

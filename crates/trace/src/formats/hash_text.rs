@@ -3,8 +3,8 @@
 //!
 //! A request of `n` bytes has a line for each of its pages, and every one of them repeats the time, the
 //! address and the whole size; lines of requests of the same instant may alternate. The request is
-//! handed out at its first line; as many further lines as it has pages are passed over. Blank records
-//! stand between. Process names hold tabs, and then the device is missing: only the first four fields
+//! returned at its first line; the lines of its other pages are skipped. Blank records occur in
+//! between. Process names may hold tabs, and then the device is missing: only the first four fields
 //! are reliable, so the whole trace is one volume.
 
 use super::{Format, Parsed, TextFormat, request, unknown_op, wrong_fields};
@@ -13,7 +13,7 @@ use crate::error::Fault;
 use crate::parse::{need, need_sectors, need_time, split, trim};
 use crate::volumes::Volumes;
 
-/// At most this many requests can wait for further lines; the oldest is given up first.
+/// At most this many requests can wait for further lines; the oldest is dropped first.
 const OPEN_REQUESTS: usize = 64;
 
 #[derive(Default)]

@@ -2,7 +2,7 @@
 //!
 //! Version 2: `file action [offset length]`; `wait` lines carry a time in microseconds as their offset,
 //! each relative to the `wait` before. Version 3 puts a timestamp in microseconds first. `sync` and `datasync`
-//! are flushes; `add`, `open` and `close` are no requests. The file is the volume.
+//! are flushes; `add`, `open` and `close` are not requests. The file is the volume.
 
 use super::{Format, Parsed, TextFormat, request, unknown_op, wrong_fields};
 use crate::Op;
@@ -12,7 +12,7 @@ use crate::volumes::Volumes;
 
 #[derive(Default)]
 pub(crate) struct Iolog {
-    /// The version by the first line; 0 before it was read.
+    /// The version in the first line; 0 before that is read.
     version: u8,
     /// Version 2: the sum of the waits, in nanoseconds.
     clock: u64,

@@ -30,7 +30,7 @@ use crate::volumes::Volumes;
 
 /// What a line or record of a trace is.
 pub(crate) enum Parsed {
-    /// No request, by design.
+    /// Not a request, by design.
     Skip,
     /// One request; its time is the format's own.
     One(Request),
@@ -40,7 +40,7 @@ pub(crate) enum Parsed {
 
 /// A text format: one line at a time.
 pub(crate) trait TextFormat: Send {
-    /// Reads a line. Blank lines do not come here.
+    /// Reads a line. Blank lines are skipped before.
     fn line(&mut self, line: &[u8], volumes: &mut Volumes) -> Result<Parsed, Fault>;
 }
 
@@ -48,13 +48,13 @@ pub(crate) trait TextFormat: Send {
 pub(crate) trait Decoder: Send {
     /// The next record, or `None` at the end of the trace.
     fn next(&mut self) -> Result<Option<Parsed>, Stop>;
-    /// Where the record last handed out (or the fault) is.
+    /// The position of the record last returned (or of the fault).
     fn position(&self) -> Position;
-    /// The record last handed out (or the fault), as it can be shown.
+    /// The record last returned (or the faulty one), made printable.
     fn excerpt(&self) -> Option<String>;
     /// The first record that was skipped and may have been meant as a request.
     fn first_skipped(&self) -> Option<(Position, String)>;
-    /// The volumes met so far.
+    /// The volumes seen so far.
     fn volumes(&self) -> &Volumes;
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn request(time: u64, op: crate::Op, volume: u32, offset: u64, bytes:
     }
 }
 
-/// The fault of an operation that a format does not have.
+/// The fault for an operation that a format does not have.
 #[cold]
 pub(crate) fn unknown_op(text: &[u8], expected: &str) -> Fault {
     Fault::new(format!(
@@ -145,7 +145,7 @@ pub(crate) fn unknown_op(text: &[u8], expected: &str) -> Fault {
     ))
 }
 
-/// The fault of a line with a wrong number of fields.
+/// The fault for a line with a wrong number of fields.
 #[cold]
 pub(crate) fn wrong_fields(found: usize, format: Format) -> Fault {
     Fault::new(format!("the line has {found} fields")).hint(format!(

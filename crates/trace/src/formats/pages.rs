@@ -14,7 +14,7 @@ pub(crate) const DEFAULT_PAGE_BYTES: u32 = 4096;
 
 pub(crate) struct Pages {
     page_bytes: u64,
-    /// Asked for by the options.
+    /// Set in the options.
     fixed: bool,
 }
 
@@ -43,10 +43,10 @@ impl Pages {
         };
         if self.fixed && bytes != self.page_bytes {
             return Err(Fault::new(format!(
-                "the trace is in pages of {bytes} bytes, but {} were asked for",
+                "the trace is in pages of {bytes} bytes, but the options say {}",
                 self.page_bytes
             ))
-            .hint("leave the page size of the trace out of the options, or set it to the file's"));
+            .hint("leave the page size out of the options, or set it to that of the file"));
         }
         self.page_bytes = bytes;
         Ok(())
@@ -85,7 +85,7 @@ impl TextFormat for Pages {
             lpn.checked_mul(self.page_bytes),
             pages.checked_mul(self.page_bytes),
         ) else {
-            return Err(Fault::new("the request lies beyond 2^64 bytes"));
+            return Err(Fault::new("the request is beyond 2^64 bytes"));
         };
         Ok(Parsed::One(request(time, op, 0, offset, bytes)))
     }

@@ -1,7 +1,7 @@
 //! Parquet with the columns `arrival_ns`, `op`, `volume`, `offset`, `bytes`.
 //!
 //! `op` is text (`R`, `W`, `T`, `Z`, `F` or the words `read`, `write`, `trim`, `discard`, `write_zeroes`,
-//! `flush`), the others are integers of 32 or 64 bits. `arrival_ns` and `volume` may be missing and are 0 then;
+//! `flush`), the others are integers of 32 or 64 bits. Missing `arrival_ns` and `volume` are 0;
 //! further columns are ignored. Columns may be nullable, but not hold a null.
 
 use std::fs::File;
@@ -55,9 +55,9 @@ struct Group {
 
 pub(crate) struct ParquetDecoder {
     reader: SerializedFileReader<File>,
-    /// The same file, to look at page headers.
+    /// The same file, for reading page headers.
     file: File,
-    /// Place of each of [`COLUMNS`] among the file's columns.
+    /// Index of each of [`COLUMNS`] among the file's columns.
     places: [Option<usize>; 5],
     group: Option<Group>,
     next_group: usize,
@@ -283,7 +283,7 @@ impl ParquetDecoder {
     }
 }
 
-/// Checks that a column gave all the rows that were asked for, and no nulls.
+/// Checks that a column returned all requested rows, and no nulls.
 fn whole(rows: usize, values: usize, want: usize, column: usize) -> Result<(), Fault> {
     if rows != want {
         return Err(Fault::new(format!(
@@ -336,7 +336,7 @@ impl Decoder for ParquetDecoder {
         let [time, _, volume, offset, bytes] =
             [0, 1, 2, 3, 4].map(|i| self.values[i].get(at).copied().unwrap_or(0));
         let volume = u32::try_from(volume)
-            .map_err(|_| Fault::new(format!("the volume {volume} does not fit 32 bits")))?;
+            .map_err(|_| Fault::new(format!("the volume {volume} does not fit in 32 bits")))?;
         Ok(Some(Parsed::One(request(time, op, volume, offset, bytes))))
     }
 

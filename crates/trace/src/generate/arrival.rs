@@ -9,19 +9,19 @@ pub enum Arrival {
     None,
     /// One every `gap_ns` nanoseconds, the first at 0.
     Fixed {
-        /// The distance of two requests.
+        /// The gap between two requests.
         gap_ns: u64,
     },
     /// A Poisson process: independent exponential distances with the mean `gap_ns`, the first request
     /// at 0. A distance is `-mean * ln(u)` rounded to a nanosecond, `u = (next() >> 11 + 1) / 2^53`.
     Exponential {
-        /// The mean distance.
+        /// The mean gap.
         gap_ns: u64,
     },
 }
 
-/// The clock of a schedule. It draws from a generator of its own (the seed with all bits turned), so
-/// that the addresses do not depend on the schedule.
+/// The clock of a schedule. It has a random generator of its own (the seed with all bits flipped), so that the addresses
+/// do not depend on the schedule.
 #[derive(Clone, Debug)]
 pub(crate) struct Clock {
     arrival: Arrival,

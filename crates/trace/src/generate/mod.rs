@@ -1,8 +1,8 @@
 //! Synthetic workloads: page requests that are the same on every machine for the same seed
 //! (docs/spec/workload-analysis.md, sections 3 to 5).
 //!
-//! [`generators`] lists what there is and with which parameters; [`build`] makes one from texts, as they
-//! stand on a command line or in a configuration.
+//! [`generators`] lists them with their parameters; [`build`] makes one from texts, as given on a command line or in a
+//! configuration.
 //!
 //! ```
 //! use floatgate_trace::generate;
@@ -72,11 +72,11 @@ impl PageRequest {
 /// Why a generator cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GenerateError {
-    /// The generator that was asked for.
+    /// The requested generator.
     pub generator: String,
-    /// The parameter that is wrong, where it is one.
+    /// The parameter at fault, if it is a parameter.
     pub param: Option<String>,
-    /// What is wrong and what would be right.
+    /// What is wrong and what would work.
     pub message: String,
 }
 
@@ -95,13 +95,13 @@ impl std::error::Error for GenerateError {}
 /// A generator ready to run.
 pub type Requests = Box<dyn Iterator<Item = PageRequest> + Send>;
 
-/// Builds a generator from parameters as texts; those that are not given have their defaults.
+/// Builds a generator from parameters as texts; missing ones have their defaults.
 ///
 /// Numbers may have underscores (`1_000_000`). Building takes memory for the permutation of the space
 /// (4 bytes a page; `zipf` 8 more for each page of its working set), running takes none.
 ///
 /// # Errors
-/// An unknown generator or parameter, a value that is no number, and values that contradict each other.
+/// An unknown generator or parameter, a value that is not a number, and values that contradict each other.
 pub fn build(name: &str, params: &[(&str, &str)]) -> Result<Requests, GenerateError> {
     let values = Values::new(name, params)?;
     let seed = values.number("seed", 0, u64::MAX)?;

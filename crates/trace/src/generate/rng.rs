@@ -14,7 +14,7 @@ impl SplitMix64 {
     }
 
     /// The next 64 bits.
-    #[allow(clippy::should_implement_trait)] // not an iterator: it has no end
+    #[allow(clippy::should_implement_trait)] // not an iterator: it never ends
     #[inline]
     pub const fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
