@@ -124,7 +124,11 @@ fn imports(all: &BTreeMap<String, String>, here: &str, text: &str) -> BTreeSet<S
             }
         }
     }
-    // A parent names its children without their whole path.
+    // A parent names its children without their whole path; that it hands their names on makes it no user of them.
+    let code: String = code
+        .split(';')
+        .filter(|statement| !statement.trim_start().starts_with("pub use "))
+        .collect();
     for module in all.keys() {
         let inside = module.strip_prefix(here).unwrap_or_default();
         let name = inside.strip_prefix("::").unwrap_or_default();

@@ -127,7 +127,7 @@ fn bad_input_is_refused_and_nothing_is_left() {
     );
     refused(
         "image create no/such/a.img",
-        "error: create no/such/a.img: ",
+        "error: cannot create no/such/a.img: ",
     );
     refused("image info missing.img", "error: open missing.img: ");
     for command in ["info", "dump"] {

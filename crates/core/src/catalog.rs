@@ -38,6 +38,9 @@ macro_rules! life {
     };
 }
 
+/// The tables of a scheme for a shape and options by name; a refusal if an option does not fit.
+pub type TablesOf = fn(&Geometry, &[(&str, Value)]) -> Result<Vec<Table>, Refusal>;
+
 /// What is known about a scheme without running it.
 #[derive(Clone, Debug)]
 pub struct SchemeInfo {
@@ -55,7 +58,7 @@ pub struct SchemeInfo {
     pub text: &'static str,
     /// The tables of a device of that shape with those options, as the papers count them; a refusal if an option does
     /// not fit.
-    pub tables: fn(&Geometry, &[(&str, Value)]) -> Result<Vec<Table>, Refusal>,
+    pub tables: TablesOf,
 }
 
 impl SchemeInfo {

@@ -23,7 +23,7 @@ const DRAM_REFRESH_MA: f64 = 3.0;
 /// Bytes of one DRAM chip.
 const DRAM_CHIP_BYTES: u64 = 32 << 20;
 
-/// Energy by component, uJ (timing.md section 5).
+/// Energy by component, uJ (docs/spec/timing.md section 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Energy {
     /// Page and OOB reads, uJ.

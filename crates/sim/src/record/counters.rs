@@ -1,4 +1,4 @@
-//! What conformance compares: pages of the host, operations of the flash by cause, merges (metrics.md sections 1
+//! What conformance compares: pages of the host, operations of the flash by cause, merges (docs/spec/metrics.md sections 1
 //! and 2).
 
 use floatgate_core::report::{ByCause, FlashCounters, HostCounters, Merges, Named, SchemeCounters};
@@ -136,7 +136,7 @@ impl EraseCauses {
     }
 }
 
-/// Merges of log blocks with data blocks, by kind (merges.md).
+/// Merges of log blocks with data blocks, by kind (docs/spec/merges.md).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MergeCounts {
     /// Log block became the data block, nothing copied.

@@ -1,4 +1,4 @@
-//! Figures made of the counters (metrics.md sections 1 to 3).
+//! Figures made of the counters (docs/spec/metrics.md sections 1 to 3).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -30,7 +30,7 @@ pub struct Device {
     /// Program rule.
     #[serde(with = "OrderName")]
     pub program_order: ProgramOrder,
-    /// What of an operation costs time (timing.md sections 1 and 6).
+    /// What of an operation costs time (docs/spec/timing.md sections 1 and 6).
     pub mode: Mode,
     /// Whether copies inside a plane stay inside the die.
     pub copyback: bool,
@@ -55,7 +55,7 @@ impl Device {
     }
 }
 
-/// How the host drove the device (timing.md section 4).
+/// How the host drove the device (docs/spec/timing.md section 4).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
     /// Open or closed loop.

@@ -3,7 +3,7 @@
 //! A [`Record`] is built once, from a session that has come to its end; everything that shows results reads its
 //! fields. The command prints it inside a [`Document`] with the trace and the configuration. The JSON schema of all
 //! this is made from the structs ([`schema()`]); `docs/record.md` describes it for people. Definitions of the figures:
-//! metrics.md; where a field has its section, it says so.
+//! docs/spec/metrics.md; where a field has its section, it says so.
 //!
 //! | module | what it holds |
 //! |---|---|

@@ -7,7 +7,7 @@ use super::sources::Sources;
 use super::{Own, own_beside};
 
 /// Counters beyond those that conformance compares; the copies and erases of all kinds add up to the copies, and to
-/// the erases of user data (metrics.md section 1).
+/// the erases of user data (docs/spec/metrics.md section 1).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stats {
     /// Page reads of old content for partly written pages.

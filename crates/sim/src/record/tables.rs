@@ -1,4 +1,4 @@
-//! The scheme's tables, as the papers count them (metrics.md section 5).
+//! The scheme's tables, as the papers count them (docs/spec/metrics.md section 5).
 
 use floatgate_core::report::{Memory, Table};
 use schemars::JsonSchema;

@@ -54,7 +54,7 @@ fn a_record_read_back_is_the_same_to_the_last_bit() {
     }
 }
 
-/// One access for each entry touched (metrics.md section 4): pages of the host, and moved pages.
+/// One access for each entry touched (docs/spec/metrics.md section 4): pages of the host, and moved pages.
 #[test]
 fn the_energy_of_dram_comes_from_the_accesses_that_the_scheme_counts() {
     let page = record("page");

@@ -1,4 +1,4 @@
-//! Times of requests (metrics.md section 3): in microseconds, the whole run in seconds. Percentiles are up to 0.1 %
+//! Times of requests (docs/spec/metrics.md section 3): in microseconds, the whole run in seconds. Percentiles are up to 0.1 %
 //! too high, everything else is exact.
 
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! Erases of the blocks (metrics.md section 6).
+//! Erases of the blocks (docs/spec/metrics.md section 6).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
