@@ -27,7 +27,7 @@ use crate::parts::hybrid::programmable;
 use crate::parts::pool::Pool;
 use crate::parts::scan::{Depth, MORE, Scan};
 use floatgate_core::Refusal;
-use floatgate_core::address::{DieLpn, Pbn};
+use floatgate_core::address::{DieLpn, Lbn, Pbn};
 use floatgate_core::described::Described;
 use floatgate_core::flash::{Cause, Flash, Oob, Preload, Role, Slot};
 use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, audited};
@@ -47,9 +47,9 @@ pub struct Block {
     rebuilds_without_copy: u64,
 }
 
-/// Offsets `from .. to` of logical block `l`, and the slot of the first.
+/// Offsets `from .. to` of logical block `lbn`, and the slot of the first.
 struct Part {
-    l: u32,
+    lbn: Lbn,
     from: u32,
     to: u32,
     first_page_of_run: u32,
@@ -126,10 +126,10 @@ impl Block {
             if at == end {
                 return None;
             }
-            let (l, from) = by_pages.div_rem(at);
+            let (lbn, from) = by_pages.div_rem(at);
             let to = by_pages.get().min(from + (end - at));
             let part = Part {
-                l,
+                lbn: Lbn(lbn),
                 from,
                 to,
                 first_page_of_run: at - first,
@@ -145,9 +145,9 @@ impl Block {
         run: &Run<DieLpn>,
         part: &Part,
     ) -> Result<(), F::Error> {
-        for o in part.from..part.to {
-            let (lpn, slot) = run.page(part.first_page_of_run + o - part.from);
-            let to = self.space.geometry.ppn(self.data[part.l as usize], o);
+        for offset in part.from..part.to {
+            let (lpn, slot) = run.page(part.first_page_of_run + offset - part.from);
+            let to = self.space.geometry.ppn(self.data[part.lbn.index()], offset);
             let oob = Oob::new(self.space.device_lpn(lpn), Role::Data);
             flash.program_host(slot, to, oob, F::Token::default())?;
             self.set_live(lpn, true);
@@ -163,34 +163,34 @@ impl Block {
         part: &Part,
     ) -> Result<(), F::Error> {
         let pages = self.space.geometry.pages_per_block;
-        let (old, fresh) = (self.data[part.l as usize], self.pool.take());
-        let mine = |o: u32| (part.from..part.to).contains(&o);
+        let (old, fresh) = (self.data[part.lbn.index()], self.pool.take());
+        let mine = |offset: u32| (part.from..part.to).contains(&offset);
         let last = (0..pages)
             .rev()
-            .find(|&o| mine(o) || self.is_live(DieLpn(part.l * pages + o)));
+            .find(|&offset| mine(offset) || self.is_live(DieLpn(part.lbn.0 * pages + offset)));
         let mut copies = 0;
-        for o in 0..pages {
-            let lpn = DieLpn(part.l * pages + o);
-            let tag = if Some(o) == last { 0 } else { MORE };
+        for offset in 0..pages {
+            let lpn = DieLpn(part.lbn.0 * pages + offset);
+            let tag = if Some(offset) == last { 0 } else { MORE };
             let oob = Oob {
                 lpn: self.space.device_lpn(lpn),
                 role: Role::Data,
                 tag,
             };
-            let to = self.space.geometry.ppn(fresh, o);
-            if mine(o) {
-                let (_, slot) = run.page(part.first_page_of_run + o - part.from);
+            let to = self.space.geometry.ppn(fresh, offset);
+            if mine(offset) {
+                let (_, slot) = run.page(part.first_page_of_run + offset - part.from);
                 flash.program_host(slot, to, oob, F::Token::default())?;
                 self.set_live(lpn, true);
             } else if self.is_live(lpn) {
-                let from = self.space.geometry.ppn(old, o);
+                let from = self.space.geometry.ppn(old, offset);
                 flash.copy(from, to, oob, Cause::Gc, F::Token::default())?;
                 copies += 1;
             }
         }
         flash.erase(old, Cause::Gc, F::Token::default())?;
         self.pool.give(old);
-        self.data[part.l as usize] = fresh;
+        self.data[part.lbn.index()] = fresh;
         self.rebuilds += 1;
         self.rebuilds_without_copy += u64::from(copies == 0);
         Ok(())
@@ -255,11 +255,12 @@ impl Ftl for Block {
         let mut used = 0;
         if start == Start::Full {
             used = logical;
-            for l in 0..logical {
-                block.data[l as usize] = Pbn(first + l);
-                let oob_of = |o| Oob::new(space.device_lpn(DieLpn(l * pages + o)), Role::Data);
+            for lbn in (0..logical).map(Lbn) {
+                block.data[lbn.index()] = Pbn(first + lbn.0);
+                let oob_of =
+                    |offset| Oob::new(space.device_lpn(DieLpn(lbn.0 * pages + offset)), Role::Data);
                 flash
-                    .preload(Pbn(first + l), pages, oob_of)
+                    .preload(Pbn(first + lbn.0), pages, oob_of)
                     .map_err(MountError::Flash)?;
             }
             (0..space.logical_pages()).for_each(|p| block.set_live(DieLpn(p), true));
@@ -284,11 +285,11 @@ impl Ftl for Block {
 
     fn write<F: Flash>(&mut self, flash: &mut F, run: &Run<DieLpn>) -> Result<(), F::Error> {
         for part in self.parts(run) {
-            if self.data[part.l as usize].is_none() {
-                self.data[part.l as usize] = self.pool.take();
+            if self.data[part.lbn.index()].is_none() {
+                self.data[part.lbn.index()] = self.pool.take();
             }
-            let block = self.data[part.l as usize];
-            if (part.from..part.to).all(|o| programmable(flash, block, o)) {
+            let block = self.data[part.lbn.index()];
+            if (part.from..part.to).all(|offset| programmable(flash, block, offset)) {
                 self.write_in_place(flash, run, &part)?;
             } else {
                 self.rebuild(flash, run, &part)?;
@@ -316,8 +317,8 @@ impl Ftl for Block {
             flash.absent(slot, F::Token::default());
             return Ok(());
         }
-        let (l, o) = self.space.geometry.by_pages().div_rem(page.0);
-        let from = self.space.geometry.ppn(self.data[l as usize], o);
+        let (lbn, offset) = self.space.geometry.by_pages().div_rem(page.0);
+        let from = self.space.geometry.ppn(self.data[Lbn(lbn).index()], offset);
         flash.read_host(slot, from, F::Token::default())?;
         Ok(())
     }
@@ -336,7 +337,7 @@ impl Ftl for Block {
         let pages = self.space.geometry.pages_per_block;
         let mut live = 0;
         for p in (0..self.space.logical_pages()).filter(|&p| self.is_live(DieLpn(p))) {
-            let block = self.data[(p / pages) as usize];
+            let block = self.data[Lbn(p / pages).index()];
             if block.is_none()
                 || !flash
                     .ledger()

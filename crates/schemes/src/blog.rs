@@ -56,7 +56,7 @@ use crate::parts::hybrid::programmable;
 use crate::parts::pool::Pool;
 use crate::parts::start;
 use floatgate_core::Refusal;
-use floatgate_core::address::{DieLpn, Divisor, Pbn, Ppn};
+use floatgate_core::address::{DieLpn, Divisor, Lbn, Pbn, Ppn};
 use floatgate_core::described::Described;
 use floatgate_core::flash::{Cause, Flash, Oob, Preload, Role, Slot};
 use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Start, audited};
@@ -114,8 +114,9 @@ pub struct Blog {
 
 impl Blog {
     #[inline(always)]
-    fn split(&self, lpn: DieLpn) -> (u32, u32) {
-        self.space.geometry.by_pages().div_rem(lpn.0)
+    fn split(&self, lpn: DieLpn) -> (Lbn, u32) {
+        let (lbn, p) = self.space.geometry.by_pages().div_rem(lpn.0);
+        (Lbn(lbn), p)
     }
 
     #[inline(always)]
@@ -124,8 +125,8 @@ impl Blog {
     }
 
     #[inline(always)]
-    fn directory_at(&self, b: u32, group: u32) -> usize {
-        (b * self.groups + group) as usize
+    fn directory_at(&self, lbn: Lbn, group: u32) -> usize {
+        (lbn.0 * self.groups + group) as usize
     }
 
     /// Pages of a group, inside their logical block.
@@ -138,14 +139,14 @@ impl Blog {
     /// The page of the data block that takes page `p`, if one does. Gives the logical block a data block
     /// if it has none.
     #[inline]
-    fn data_page<F: Flash>(&mut self, flash: &F, lpn: DieLpn, b: u32, p: u32) -> Option<u32> {
-        if self.data[b as usize].is_none() {
-            self.data[b as usize] = self.pool.take();
+    fn data_page<F: Flash>(&mut self, flash: &F, lpn: DieLpn, lbn: Lbn, p: u32) -> Option<u32> {
+        if self.data[lbn.index()].is_none() {
+            self.data[lbn.index()] = self.pool.take();
         }
-        if self.is_closed[b as usize] {
+        if self.is_closed[lbn.index()] {
             return None;
         }
-        let block = self.data[b as usize];
+        let block = self.data[lbn.index()];
         if self.layout == Layout::Slc {
             return programmable(flash, block, p).then_some(p);
         }
@@ -153,20 +154,20 @@ impl Blog {
         (self.place[lpn.index()].is_none() && offset < self.pages()).then_some(offset)
     }
 
-    /// The row of the LMT that takes the next page of `b`; `None` if a merge had to come first, after which
+    /// The row of the LMT that takes the next page of `lbn`; `None` if a merge had to come first, after which
     /// the page write starts again.
     #[inline]
-    fn log_row<F: Flash>(&mut self, flash: &mut F, b: u32) -> Result<Option<u32>, F::Error> {
-        if let Some(tail) = self.logs.open_tail(b) {
+    fn log_row<F: Flash>(&mut self, flash: &mut F, lbn: Lbn) -> Result<Option<u32>, F::Error> {
+        if let Some(tail) = self.logs.open_tail(lbn) {
             return Ok(Some(tail));
         }
-        if self.logs.holds_all(b) {
+        if self.logs.holds_all(lbn) {
             self.counts.situations[0] += 1;
-            self.reduced_order_merge(flash, b)?;
+            self.reduced_order_merge(flash, lbn)?;
             return Ok(None);
         }
         if let Some(row) = self.logs.candidate() {
-            self.logs.join(b, row);
+            self.logs.join(lbn, row);
             return Ok(Some(row));
         }
         let crowded = self.logs.emptiest();
@@ -189,11 +190,11 @@ impl Blog {
         row: u32,
         translated: F::Token,
     ) -> Result<(), F::Error> {
-        let (b, _) = self.split(lpn);
+        let (lbn, _) = self.split(lpn);
         let Row { block, offset, .. } = self.logs.row(row);
         let index = Index {
             log: true,
-            position: self.logs.held(b) - 1,
+            position: self.logs.held(lbn) - 1,
             offset,
         };
         let to = self.space.geometry.ppn(block, offset);
@@ -214,8 +215,8 @@ impl Blog {
         role: Role,
         translated: F::Token,
     ) -> Result<(), F::Error> {
-        let (b, p) = self.split(lpn);
-        let tag = self.data_tag.of(flash, self.data[b as usize]);
+        let (lbn, p) = self.split(lpn);
+        let tag = self.data_tag.of(flash, self.data[lbn.index()]);
         let oob = Oob::new(self.space.device_lpn(lpn), role).tagged(tag);
         let spare = oob.with_bytes(|bytes| {
             if self.layout == Layout::Mlc {
@@ -223,16 +224,16 @@ impl Blog {
             }
         });
         flash.program_host(slot, to, spare, translated)?;
-        self.note_place(lpn, b, p, to);
+        self.note_place(lpn, lbn, p, to);
         Ok(())
     }
 
     /// A page has a new place; its OOB has the newest sub-table of its group.
     #[inline(always)]
-    fn note_place(&mut self, lpn: DieLpn, b: u32, p: u32, to: Ppn) {
+    fn note_place(&mut self, lpn: DieLpn, lbn: Lbn, p: u32, to: Ppn) {
         self.place[lpn.index()] = to;
         if self.layout == Layout::Mlc {
-            let at = self.directory_at(b, self.by_entries.div(p));
+            let at = self.directory_at(lbn, self.by_entries.div(p));
             self.directory[at] = to;
         }
     }
@@ -335,19 +336,19 @@ impl Ftl for Blog {
         lpn: DieLpn,
         slot: Slot,
     ) -> Result<(), F::Error> {
-        let (b, p) = self.split(lpn);
+        let (lbn, p) = self.split(lpn);
         let mut translated = F::Token::default();
         if self.layout == Layout::Mlc {
-            translated = self.fetch_sub_table(flash, b, self.by_entries.div(p))?;
+            translated = self.fetch_sub_table(flash, lbn, self.by_entries.div(p))?;
         }
         self.rebuilds_of_write = 0;
         loop {
-            if let Some(offset) = self.data_page(flash, lpn, b, p) {
-                let to = self.space.geometry.ppn(self.data[b as usize], offset);
+            if let Some(offset) = self.data_page(flash, lpn, lbn, p) {
+                let to = self.space.geometry.ppn(self.data[lbn.index()], offset);
                 let index = Index::in_data(offset);
                 return self.program(flash, slot, lpn, to, index, Role::Data, translated);
             }
-            if let Some(row) = self.log_row(flash, b)? {
+            if let Some(row) = self.log_row(flash, lbn)? {
                 return self.append(flash, slot, lpn, row, translated);
             }
             self.counts.most_rebuilds = self.counts.most_rebuilds.max(self.rebuilds_of_write);
@@ -368,8 +369,8 @@ impl Ftl for Blog {
         }
         let mut translated = F::Token::default();
         if self.layout == Layout::Mlc {
-            let (b, p) = self.split(lpn);
-            let at = self.directory[self.directory_at(b, self.by_entries.div(p))];
+            let (lbn, p) = self.split(lpn);
+            let at = self.directory[self.directory_at(lbn, self.by_entries.div(p))];
             let (found, done) = flash.read_oob(at, Cause::Map, F::Token::default())?;
             translated = done;
             if let Some(found) = found {
@@ -399,7 +400,8 @@ impl Ftl for Blog {
         self.audit_blocks(flash)?;
         self.logs.audit(flash, self.data.len() as u32)?;
         (0..self.data.len() as u32)
-            .map(|b| self.audit_pages(flash, b))
+            .map(Lbn)
+            .map(|lbn| self.audit_pages(flash, lbn))
             .sum()
     }
 }
@@ -468,8 +470,8 @@ impl Blog {
         })?;
         if layout == Layout::Mlc {
             for lpn in (0..self.space.logical_pages()).map(DieLpn) {
-                let (b, p) = self.split(lpn);
-                self.note_place(lpn, b, p, self.place[lpn.index()]);
+                let (lbn, p) = self.split(lpn);
+                self.note_place(lpn, lbn, p, self.place[lpn.index()]);
             }
         }
         Ok(())

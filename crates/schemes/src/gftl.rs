@@ -34,7 +34,7 @@ use std::collections::VecDeque;
 use crate::hints::{large_table, prefetch};
 use crate::parts::pool::Pool;
 use floatgate_core::Refusal;
-use floatgate_core::address::{DieLpn, Pbn, Ppn};
+use floatgate_core::address::{DieLpn, Lbn, Pbn, Ppn};
 use floatgate_core::described::{ChipTimes, Described};
 use floatgate_core::flash::{Cause, Flash, Oob, Preload, Role, Slot};
 use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Start, audited};
@@ -146,7 +146,7 @@ const PLAIN: Block = Block {
 /// The cleaning of one logical block.
 #[derive(Clone, Copy, Debug)]
 struct Job {
-    logical: u32,
+    lbn: Lbn,
     /// Next page number to look at.
     pos: u32,
     /// The block that takes the copies, or `NONE` before the first.
@@ -190,7 +190,7 @@ pub struct Gftl {
     active: Option<Pbn>,
     /// Active, closed and dying blocks.
     buffer_blocks: u32,
-    queue: VecDeque<u32>,
+    queue: VecDeque<Lbn>,
     is_queued: Vec<bool>,
     job: Option<Job>,
     erase_list: VecDeque<Pbn>,
@@ -229,8 +229,8 @@ impl Gftl {
     }
 
     #[inline(always)]
-    fn logical_of(&self, lpn: DieLpn) -> u32 {
-        self.space.geometry.by_pages().div(lpn.0)
+    fn logical_of(&self, lpn: DieLpn) -> Lbn {
+        Lbn(self.space.geometry.by_pages().div(lpn.0))
     }
 
     /// Index of a block inside the die.
@@ -250,8 +250,8 @@ impl Gftl {
     }
 
     #[inline(always)]
-    fn is_job(&self, b: u32) -> bool {
-        self.job.is_some_and(|job| job.logical == b)
+    fn is_job(&self, lbn: Lbn) -> bool {
+        self.job.is_some_and(|job| job.lbn == lbn)
     }
 
     #[inline(always)]
@@ -269,19 +269,19 @@ impl Gftl {
         flash: &mut F,
         slot: Slot,
         lpn: DieLpn,
-        b: u32,
+        lbn: Lbn,
     ) -> Result<bool, F::Error> {
-        if self.primary[b as usize].is_none() {
-            self.primary[b as usize] = self.pool.take();
+        if self.primary[lbn.index()].is_none() {
+            self.primary[lbn.index()] = self.pool.take();
         }
-        let block = self.primary[b as usize];
+        let block = self.primary[lbn.index()];
         let position = self.written(flash, block);
         if position == self.pages() {
             return Ok(false);
         }
         self.program(flash, slot, lpn, block, position, Role::Data)?;
         if self.queue_when == QueueWhen::Full && position + 1 == self.pages() {
-            self.enqueue(b);
+            self.enqueue(lbn);
         }
         Ok(true)
     }
@@ -292,7 +292,7 @@ impl Gftl {
         flash: &mut F,
         slot: Slot,
         lpn: DieLpn,
-        b: u32,
+        lbn: Lbn,
     ) -> Result<(), F::Error> {
         let block = match self.active {
             Some(block) => block,
@@ -305,8 +305,8 @@ impl Gftl {
             self.blocks[at].kind = Kind::Closed;
             self.active = None;
         }
-        if !self.is_job(b) {
-            self.enqueue(b);
+        if !self.is_job(lbn) {
+            self.enqueue(lbn);
         }
         Ok(())
     }
@@ -362,11 +362,11 @@ impl Gftl {
         }
     }
 
-    fn enqueue(&mut self, b: u32) {
-        if std::mem::replace(&mut self.is_queued[b as usize], true) {
+    fn enqueue(&mut self, lbn: Lbn) {
+        if std::mem::replace(&mut self.is_queued[lbn.index()], true) {
             return;
         }
-        self.queue.push_back(b);
+        self.queue.push_back(lbn);
         let longest = &mut self.counts.longest_queue;
         *longest = (*longest).max(self.queue.len() as u32);
     }
@@ -379,9 +379,9 @@ impl Gftl {
         at: Ppn,
     ) -> Result<F::Token, F::Error> {
         let mut found = F::Token::default();
-        let b = self.logical_of(lpn);
+        let lbn = self.logical_of(lpn);
         let (block, position) = self.space.geometry.split(at);
-        if self.lookup == Lookup::Ram || block != self.primary[b as usize] || self.is_job(b) {
+        if self.lookup == Lookup::Ram || block != self.primary[lbn.index()] || self.is_job(lbn) {
             return Ok(found);
         }
         let end = flash.ledger().write_pointer(block);
@@ -413,18 +413,18 @@ impl Gftl {
             return Ok(true);
         }
         if self.job.is_none() {
-            let Some(b) = self.queue.pop_front() else {
+            let Some(lbn) = self.queue.pop_front() else {
                 return Ok(false);
             };
-            self.is_queued[b as usize] = false;
+            self.is_queued[lbn.index()] = false;
             self.job = Some(Job {
-                logical: b,
+                lbn,
                 pos: 0,
                 fresh: Pbn::NONE,
                 copies: 0,
                 next_in_primary: 0,
             });
-            let primary = self.primary[b as usize];
+            let primary = self.primary[lbn.index()];
             if self.lookup == Lookup::Oob && primary.is_some() {
                 self.scan(flash, primary)?;
                 return Ok(true);
@@ -450,7 +450,7 @@ impl Gftl {
     fn clean<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
         let pages = self.pages();
         let mut job = self.job.expect("called for a job");
-        let first = job.logical * pages;
+        let first = job.lbn.0 * pages;
         let mut copies = 0;
         while job.pos < pages {
             let lpn = DieLpn(first + job.pos);
@@ -488,10 +488,10 @@ impl Gftl {
     /// Whether the copy of the page at `pos` leaves no valid page in the old primary. None ever comes there while
     /// the job runs, so the search goes on from where it ended.
     fn is_last_in_primary(&self, job: &mut Job) -> bool {
-        let old = self.primary[job.logical as usize];
-        let first = job.logical * self.pages();
-        let lies_there = |&o: &u32| {
-            let at = self.newest[(first + o) as usize];
+        let old = self.primary[job.lbn.index()];
+        let first = job.lbn.0 * self.pages();
+        let lies_there = |&offset: &u32| {
+            let at = self.newest[(first + offset) as usize];
             at.is_some() && self.space.geometry.block_of(at) == old
         };
         let from = job.next_in_primary.max(job.pos + 1);
@@ -502,8 +502,8 @@ impl Gftl {
 
     fn finish(&mut self, job: Job) {
         self.job = None;
-        let b = job.logical;
-        let old = std::mem::replace(&mut self.primary[b as usize], job.fresh);
+        let lbn = job.lbn;
+        let old = std::mem::replace(&mut self.primary[lbn.index()], job.fresh);
         let kind = if job.copies > 0 {
             self.counts.merges.count_full(1);
             Kind::Replaced
@@ -517,12 +517,12 @@ impl Gftl {
             self.erase_list.push_back(old);
         }
         // Pages written after the job had passed them.
-        let pages = b as usize * self.pages() as usize..(b as usize + 1) * self.pages() as usize;
+        let pages = lbn.index() * self.pages() as usize..(lbn.index() + 1) * self.pages() as usize;
         let left = self.newest[pages]
             .iter()
             .any(|&at| at.is_some() && self.in_buffer(at));
         if left {
-            self.enqueue(b);
+            self.enqueue(lbn);
             self.counts.requeued += 1;
         }
     }
@@ -708,13 +708,13 @@ impl Ftl for Gftl {
         lpn: DieLpn,
         slot: Slot,
     ) -> Result<(), F::Error> {
-        let b = self.logical_of(lpn);
+        let lbn = self.logical_of(lpn);
         loop {
-            if !self.is_job(b) && self.write_to_primary(flash, slot, lpn, b)? {
+            if !self.is_job(lbn) && self.write_to_primary(flash, slot, lpn, lbn)? {
                 break;
             }
             if self.active.is_some() || self.buffer_blocks < self.buffer_limit {
-                self.write_to_buffer(flash, slot, lpn, b)?;
+                self.write_to_buffer(flash, slot, lpn, lbn)?;
                 break;
             }
             // The buffer is full: its pages wait for their jobs, so there is always something to do.

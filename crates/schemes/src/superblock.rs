@@ -37,7 +37,7 @@ mod tests;
 
 use blocks::Superblocks;
 use floatgate_core::Refusal;
-use floatgate_core::address::{DieLpn, Pbn};
+use floatgate_core::address::{DieLpn, Lbn, Pbn};
 use floatgate_core::described::Described;
 use floatgate_core::flash::{Cause, Flash, Preload, Slot};
 use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Start, audited};
@@ -94,8 +94,8 @@ impl Superblock {
     #[inline]
     fn translate<F: Flash>(&self, flash: &mut F, lpn: DieLpn) -> Result<F::Token, F::Error> {
         let space = self.b.space();
-        let (l, o) = space.geometry.by_pages().div_rem(lpn.0);
-        let (pmd, pte) = self.b.tables.places(l, o);
+        let (lbn, offset) = self.b.split(lpn);
+        let (pmd, pte) = self.b.tables.places(lbn, offset);
         // What no program has put into an OOB yet is looked for where the page itself lies, if anywhere.
         let newest = self.b.newest(lpn);
         let page = if newest.is_some() {
@@ -224,8 +224,9 @@ impl Superblock {
         let pages = self.b.pages_per_block();
         let by_pages = self.b.space().geometry.by_pages();
         let mut associated = 0;
-        for l in self.b.logical(s) {
-            let lpns = (l * pages..(l + 1) * pages).map(DieLpn);
+        let logical = self.b.logical(s);
+        for lbn in (logical.start.0..logical.end.0).map(Lbn) {
+            let lpns = (lbn.0 * pages..(lbn.0 + 1) * pages).map(DieLpn);
             let in_victim = |lpn| {
                 let at = self.b.newest(lpn);
                 at.is_some() && Pbn(by_pages.div(at.0)) == victim

@@ -1,7 +1,7 @@
 //! Checks of BLog's tables against the flash.
 
 use super::{Blog, Layout};
-use floatgate_core::address::{DieLpn, Pbn};
+use floatgate_core::address::{DieLpn, Lbn, Pbn};
 use floatgate_core::flash::Flash;
 
 impl Blog {
@@ -29,19 +29,20 @@ impl Blog {
         Ok(())
     }
 
-    /// Live pages of `b` and its sub-tables lie in its data block or its log blocks.
-    pub(super) fn audit_pages<F: Flash>(&self, flash: &F, b: u32) -> Result<u64, String> {
+    /// Live pages of `lbn` and its sub-tables lie in its data block or its log blocks.
+    pub(super) fn audit_pages<F: Flash>(&self, flash: &F, lbn: Lbn) -> Result<u64, String> {
         let geometry = &self.space.geometry;
-        let data = self.data[b as usize];
-        if data.is_none() && self.logs.held(b) > 0 {
+        let data = self.data[lbn.index()];
+        if data.is_none() && self.logs.held(lbn) > 0 {
             return Err(format!(
-                "logical block {b} has log blocks and no data block"
+                "logical block {} has log blocks and no data block",
+                lbn.0
             ));
         }
-        let row_of = |block: Pbn| self.logs.row_at(b, block);
+        let row_of = |block: Pbn| self.logs.row_at(lbn, block);
         let mut live = 0;
         for p in 0..self.pages() {
-            let lpn = DieLpn(b * self.pages() + p);
+            let lpn = DieLpn(lbn.0 * self.pages() + p);
             let at = self.place[lpn.index()];
             if at.is_none() {
                 continue;
@@ -53,22 +54,25 @@ impl Blog {
                 None => block == data && (self.layout == Layout::Mlc || offset == p),
             };
             if !fits || !flash.ledger().is_programmed(at) {
-                return Err(format!("live page {p} of {b} cannot lie at {}", at.0));
+                return Err(format!("live page {p} of {} cannot lie at {}", lbn.0, at.0));
             }
-            let table = self.directory[self.directory_at(b, self.by_entries.div(p))];
+            let table = self.directory[self.directory_at(lbn, self.by_entries.div(p))];
             if self.layout == Layout::Mlc && table.is_none() {
-                return Err(format!("live page {p} of {b} has no sub-table"));
+                return Err(format!("live page {p} of {} has no sub-table", lbn.0));
             }
         }
         for group in 0..self.groups {
-            let at = self.directory[self.directory_at(b, group)];
+            let at = self.directory[self.directory_at(lbn, group)];
             if at.is_none() {
                 continue;
             }
             let (block, _) = geometry.split(at);
             let known = block == data || row_of(block).is_some();
             if !known || !flash.ledger().is_programmed(at) {
-                return Err(format!("sub-table {group} of {b} cannot lie at {}", at.0));
+                return Err(format!(
+                    "sub-table {group} of {} cannot lie at {}",
+                    lbn.0, at.0
+                ));
             }
         }
         Ok(live)

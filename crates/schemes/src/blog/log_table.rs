@@ -4,7 +4,7 @@
 
 use crate::parts::relation::Relation;
 use crate::parts::tournament::Tournament;
-use floatgate_core::address::{DieLpn, Pbn};
+use floatgate_core::address::{DieLpn, Lbn, Pbn};
 use floatgate_core::flash::Flash;
 
 /// A log block: a row of the table.
@@ -114,41 +114,43 @@ impl LogTable {
     }
 
     /// The logical blocks of a row in order.
-    pub fn served(&self, row: u32) -> impl Iterator<Item = u32> + '_ {
-        self.serves.owners(row)
+    pub fn served(&self, row: u32) -> impl Iterator<Item = Lbn> + '_ {
+        self.serves.owners(row).map(Lbn)
     }
 
     /// The logical block that came first to a row.
-    pub fn first_served(&self, row: u32) -> Option<u32> {
-        self.serves.first_owner(row)
+    pub fn first_served(&self, row: u32) -> Option<Lbn> {
+        self.serves.first_owner(row).map(Lbn)
     }
 
     /// Log blocks of a logical block.
     #[inline(always)]
-    pub fn held(&self, b: u32) -> u32 {
-        self.serves.things_len(b)
+    pub fn held(&self, lbn: Lbn) -> u32 {
+        self.serves.things_len(lbn.0)
     }
 
     /// The rows of a logical block in order; all but the last are full.
-    pub fn rows_of(&self, b: u32) -> impl Iterator<Item = u32> + '_ {
-        self.serves.things(b)
+    pub fn rows_of(&self, lbn: Lbn) -> impl Iterator<Item = u32> + '_ {
+        self.serves.things(lbn.0)
     }
 
     /// The row of a logical block whose log block is `block`.
-    pub fn row_at(&self, b: u32, block: Pbn) -> Option<u32> {
-        self.rows_of(b).find(|&row| self.row(row).block == block)
+    pub fn row_at(&self, lbn: Lbn, block: Pbn) -> Option<u32> {
+        self.rows_of(lbn).find(|&row| self.row(row).block == block)
     }
 
     /// The last log block of a logical block if it has a free page.
     #[inline(always)]
-    pub fn open_tail(&self, b: u32) -> Option<u32> {
-        self.serves.last_thing(b).filter(|&row| !self.is_full(row))
+    pub fn open_tail(&self, lbn: Lbn) -> Option<u32> {
+        self.serves
+            .last_thing(lbn.0)
+            .filter(|&row| !self.is_full(row))
     }
 
     /// Whether a logical block may hold no further log block.
     #[inline(always)]
-    pub fn holds_all(&self, b: u32) -> bool {
-        self.held(b) == self.most_log_blocks
+    pub fn holds_all(&self, lbn: Lbn) -> bool {
+        self.held(lbn) == self.most_log_blocks
     }
 
     /// The pages programmed in a log block, by position; `NONE` where a sealed one has none.
@@ -179,11 +181,11 @@ impl LogTable {
     }
 
     /// The logical block of a row that holds most log blocks, the first among equals.
-    pub fn most_spread(&self, row: u32) -> Option<u32> {
-        let mut most: Option<u32> = None;
-        for b in self.served(row) {
-            if most.is_none_or(|most| self.held(b) > self.held(most)) {
-                most = Some(b);
+    pub fn most_spread(&self, row: u32) -> Option<Lbn> {
+        let mut most: Option<Lbn> = None;
+        for lbn in self.served(row) {
+            if most.is_none_or(|most| self.held(lbn) > self.held(most)) {
+                most = Some(lbn);
             }
         }
         most
@@ -191,10 +193,10 @@ impl LogTable {
 
     // ---- changes ----------------------------------------------------------------------------------
 
-    /// `row` serves `b` too, as its last log block.
+    /// `row` serves `lbn` too, as its last log block.
     #[inline]
-    pub fn join(&mut self, b: u32, row: u32) {
-        self.serves.add(b, row);
+    pub fn join(&mut self, lbn: Lbn, row: u32) {
+        self.serves.add(lbn.0, row);
         self.rank_by_association(row);
     }
 
@@ -220,9 +222,9 @@ impl LogTable {
         self.rank_by_offset(row);
     }
 
-    /// Takes `b` out of all its log blocks.
-    pub fn leave(&mut self, b: u32) {
-        while let Some(row) = self.serves.pop(b) {
+    /// Takes `lbn` out of all its log blocks.
+    pub fn leave(&mut self, lbn: Lbn) {
+        while let Some(row) = self.serves.pop(lbn.0) {
             self.rank_by_association(row);
         }
     }
@@ -276,20 +278,24 @@ impl LogTable {
     /// # Errors
     /// What does not agree.
     pub fn audit<F: Flash>(&self, flash: &F, logical_blocks: u32) -> Result<(), String> {
-        for b in 0..logical_blocks {
-            if self.held(b) > self.most_log_blocks {
+        for lbn in (0..logical_blocks).map(Lbn) {
+            if self.held(lbn) > self.most_log_blocks {
                 return Err(format!(
-                    "logical block {b} holds {} log blocks",
-                    self.held(b)
+                    "logical block {} holds {} log blocks",
+                    lbn.0,
+                    self.held(lbn)
                 ));
             }
-            let before_tail = self.held(b).saturating_sub(1) as usize;
+            let before_tail = self.held(lbn).saturating_sub(1) as usize;
             if !self
-                .rows_of(b)
+                .rows_of(lbn)
                 .take(before_tail)
                 .all(|row| self.is_full(row))
             {
-                return Err(format!("logical block {b} left an open log block behind"));
+                return Err(format!(
+                    "logical block {} left an open log block behind",
+                    lbn.0
+                ));
             }
         }
         let mut free_pages = 0;

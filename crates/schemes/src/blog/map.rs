@@ -2,13 +2,13 @@
 
 use super::Blog;
 use super::sub_table::Index;
-use floatgate_core::address::{DieLpn, Ppn};
+use floatgate_core::address::{DieLpn, Lbn, Ppn};
 use floatgate_core::flash::{Cause, Flash, SCHEME_OOB_BYTES};
 
 /// The sub-table of a group of pages, as it was fetched before a page of the group is written.
 #[derive(Debug)]
 pub(super) struct Fetched {
-    b: u32,
+    lbn: Lbn,
     group: u32,
     /// The page in whose OOB it lies, or `NONE`.
     at: Ppn,
@@ -20,15 +20,15 @@ pub(super) struct Fetched {
 
 impl Fetched {
     /// A merge of a logical block moves its pages.
-    pub(super) fn merged(&mut self, b: u32) {
-        self.is_merged |= self.b == b;
+    pub(super) fn merged(&mut self, lbn: Lbn) {
+        self.is_merged |= self.lbn == lbn;
     }
 }
 
 impl Default for Fetched {
     fn default() -> Self {
         Self {
-            b: u32::MAX,
+            lbn: Lbn::NONE,
             group: 0,
             at: Ppn::NONE,
             bytes: None,
@@ -38,23 +38,23 @@ impl Default for Fetched {
 }
 
 impl Blog {
-    /// Where an index leads that was found in the OOB of page `in_page` of logical block `b`.
-    pub(super) fn resolve(&self, b: u32, in_page: Ppn, index: Index) -> Option<Ppn> {
-        let index = self.without_inheritance(b, in_page, index);
+    /// Where an index leads that was found in the OOB of page `in_page` of logical block `lbn`.
+    pub(super) fn resolve(&self, lbn: Lbn, in_page: Ppn, index: Index) -> Option<Ppn> {
+        let index = self.without_inheritance(lbn, in_page, index);
         let block = if index.log {
-            let row = self.logs.rows_of(b).nth(index.position as usize)?;
+            let row = self.logs.rows_of(lbn).nth(index.position as usize)?;
             self.logs.row(row).block
         } else {
-            self.data[b as usize]
+            self.data[lbn.index()]
         };
         Some(self.space.geometry.ppn(block, index.offset))
     }
 
     /// The index with the flag it would have now: what a swapped-in data block inherited from its time as a
     /// log block names it as one, but means itself.
-    pub(super) fn without_inheritance(&self, b: u32, in_page: Ppn, index: Index) -> Index {
+    pub(super) fn without_inheritance(&self, lbn: Lbn, in_page: Ppn, index: Index) -> Index {
         let (block, offset) = self.space.geometry.split(in_page);
-        let inherited = block == self.data[b as usize] && offset < self.inherited[b as usize];
+        let inherited = block == self.data[lbn.index()] && offset < self.inherited[lbn.index()];
         if !inherited || index == self.format.unwritten() {
             return index;
         }
@@ -66,16 +66,16 @@ impl Blog {
     pub(super) fn fetch_sub_table<F: Flash>(
         &mut self,
         flash: &mut F,
-        b: u32,
+        lbn: Lbn,
         group: u32,
     ) -> Result<F::Token, F::Error> {
-        let at = self.directory[self.directory_at(b, group)];
+        let at = self.directory[self.directory_at(lbn, group)];
         let (mut found, mut token) = (None, F::Token::default());
         if at.is_some() {
             (found, token) = flash.read_oob(at, Cause::Map, F::Token::default())?;
         }
         self.fetched = Fetched {
-            b,
+            lbn,
             group,
             at,
             bytes: found.map(|found| found.bytes),
@@ -86,9 +86,9 @@ impl Blog {
 
     /// Writes the sub-table that was fetched into an OOB, with page `p` changed.
     pub(super) fn write_sub_table(&mut self, p: u32, index: Index, bytes: &mut [u8]) {
-        let Fetched { b, group, .. } = self.fetched;
+        let Fetched { lbn, group, .. } = self.fetched;
         for (i, p) in (0..).zip(self.group_pages(group)) {
-            self.table[i as usize] = self.fetched_index(b, p, i);
+            self.table[i as usize] = self.fetched_index(lbn, p, i);
         }
         let entries = self.group_pages(group).len();
         self.table[entries..].fill(self.format.unwritten());
@@ -97,9 +97,9 @@ impl Blog {
         self.format.pack(&self.table, bytes);
     }
 
-    /// Index number `i`, that of page `p` of logical block `b`, in the sub-table that was fetched.
-    fn fetched_index(&self, b: u32, p: u32, i: u32) -> Index {
-        let at = self.place[(b * self.pages() + p) as usize];
+    /// Index number `i`, that of page `p` of logical block `lbn`, in the sub-table that was fetched.
+    fn fetched_index(&self, lbn: Lbn, p: u32, i: u32) -> Index {
+        let at = self.place[(lbn.0 * self.pages() + p) as usize];
         match &self.fetched {
             // Every live page lies in the data block, and nothing else is known any more.
             Fetched { is_merged, .. } if *is_merged && at.is_some() => {
@@ -110,23 +110,23 @@ impl Blog {
                 at,
                 bytes: Some(bytes),
                 ..
-            } => self.without_inheritance(b, *at, self.format.unpack(bytes, i)),
+            } => self.without_inheritance(lbn, *at, self.format.unpack(bytes, i)),
             // Its OOB has become unreadable.
-            Fetched { bytes: None, .. } => self.index_of(b, p),
+            Fetched { bytes: None, .. } => self.index_of(lbn, p),
         }
     }
 
     /// The index of a page by its place in memory: what stands for a sub-table whose OOB has become
     /// unreadable.
-    fn index_of(&self, b: u32, p: u32) -> Index {
-        let at = self.place[(b * self.pages() + p) as usize];
+    fn index_of(&self, lbn: Lbn, p: u32) -> Index {
+        let at = self.place[(lbn.0 * self.pages() + p) as usize];
         if at.is_none() {
             return self.format.unwritten();
         }
         let (block, offset) = self.space.geometry.split(at);
-        let mut rows = self.logs.rows_of(b);
+        let mut rows = self.logs.rows_of(lbn);
         match rows.position(|row| self.logs.row(row).block == block) {
-            Some(position) if block != self.data[b as usize] => Index {
+            Some(position) if block != self.data[lbn.index()] => Index {
                 log: true,
                 position: position as u32,
                 offset,
@@ -140,10 +140,10 @@ impl Blog {
     pub(super) fn read_sub_tables<F: Flash>(
         &mut self,
         flash: &mut F,
-        b: u32,
+        lbn: Lbn,
     ) -> Result<(), F::Error> {
         for group in 0..self.groups {
-            let at = self.directory[self.directory_at(b, group)];
+            let at = self.directory[self.directory_at(lbn, group)];
             if at.is_none() {
                 continue;
             }
@@ -151,7 +151,7 @@ impl Blog {
             let (found, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
             if let Some(found) = found {
                 for p in self.group_pages(group) {
-                    let lpn = DieLpn(b * self.pages() + p);
+                    let lpn = DieLpn(lbn.0 * self.pages() + p);
                     if self.place[lpn.index()].is_some() {
                         self.place[lpn.index()] = self.look_up(lpn, at, &found.bytes);
                     }
@@ -163,14 +163,15 @@ impl Blog {
 
     /// The place of a live page by the bytes in the OOB of page `at`.
     pub(super) fn look_up(&self, lpn: DieLpn, at: Ppn, bytes: &[u8]) -> Ppn {
-        let (b, p) = self.split(lpn);
+        let (lbn, p) = self.split(lpn);
         let (_, i) = self.by_entries.div_rem(p);
         let index = self.format.unpack(bytes, i);
-        let found = self.resolve(b, at, index);
+        let found = self.resolve(lbn, at, index);
         debug_assert_eq!(
             found,
             Some(self.place[lpn.index()]),
-            "page {p} of {b} by {index:?} in the OOB of {}",
+            "page {p} of {} by {index:?} in the OOB of {}",
+            lbn.0,
             at.0
         );
         found.expect("a sub-table names a log block that its logical block does not hold")

@@ -4,48 +4,48 @@ use super::log_table::Row;
 use super::sub_table::Index;
 use super::{Blog, Layout};
 use crate::parts::scan::move_tag;
-use floatgate_core::address::{DieLpn, Pbn, Ppn};
+use floatgate_core::address::{DieLpn, Lbn, Pbn, Ppn};
 use floatgate_core::flash::{Cause, Flash, Oob, Role};
 
 impl Blog {
-    /// Brings all live pages of `b` into its data block; no log block is erased. Returns the row whose log
+    /// Brings all live pages of `lbn` into its data block; no log block is erased. Returns the row whose log
     /// block became the data block, if one did.
     pub(super) fn reduced_order_merge<F: Flash>(
         &mut self,
         flash: &mut F,
-        b: u32,
+        lbn: Lbn,
     ) -> Result<Option<u32>, F::Error> {
         self.rebuilds_of_write += 1;
         if self.layout == Layout::Mlc {
-            self.read_sub_tables(flash, b)?;
+            self.read_sub_tables(flash, lbn)?;
         }
-        let alone = self.row_with_everything(b);
+        let alone = self.row_with_everything(lbn);
         match alone {
-            Some(row) => self.swap(flash, b, row)?,
-            None => self.gather(flash, b)?,
+            Some(row) => self.swap(flash, lbn, row)?,
+            None => self.gather(flash, lbn)?,
         }
-        self.fetched.merged(b);
+        self.fetched.merged(lbn);
         Ok(alone)
     }
 
-    /// The row whose log block serves `b` alone and holds all its live pages (in `slc` at their own offsets
+    /// The row whose log block serves `lbn` alone and holds all its live pages (in `slc` at their own offsets
     /// and nothing else), if there is one.
-    fn row_with_everything(&self, b: u32) -> Option<u32> {
+    fn row_with_everything(&self, lbn: Lbn) -> Option<u32> {
         let pages = self.pages();
-        let mine = &self.place[(b * pages) as usize..((b + 1) * pages) as usize];
+        let mine = &self.place[(lbn.0 * pages) as usize..((lbn.0 + 1) * pages) as usize];
         let mut live = mine.iter().filter(|at| at.is_some());
         let block = self.space.geometry.block_of(*live.next()?);
         let first = self.space.geometry.first_page(block).0;
         if !live.all(|at| (first..first + pages).contains(&at.0)) {
             return None;
         }
-        let row = self.logs.row_at(b, block)?;
-        let fits = self.layout == Layout::Mlc || self.is_aligned(row, b);
+        let row = self.logs.row_at(lbn, block)?;
+        let fits = self.layout == Layout::Mlc || self.is_aligned(row, lbn);
         (self.logs.association(row) == 1 && fits).then_some(row)
     }
 
-    fn is_aligned(&self, row: u32, b: u32) -> bool {
-        let own = b * self.pages()..;
+    fn is_aligned(&self, row: u32, lbn: Lbn) -> bool {
+        let own = lbn.0 * self.pages()..;
         self.logs
             .programmed(row)
             .iter()
@@ -53,21 +53,21 @@ impl Blog {
             .all(|(lpn, own)| lpn.0 == own)
     }
 
-    /// The log block of `row` becomes the data block of `b`, the old data block the log block of `row`.
-    fn swap<F: Flash>(&mut self, flash: &mut F, b: u32, row: u32) -> Result<(), F::Error> {
+    /// The log block of `row` becomes the data block of `lbn`, the old data block the log block of `row`.
+    fn swap<F: Flash>(&mut self, flash: &mut F, lbn: Lbn, row: u32) -> Result<(), F::Error> {
         let Row {
             block,
             offset,
             is_sealed,
             ..
         } = self.logs.row(row);
-        self.is_closed[b as usize] = is_sealed;
+        self.is_closed[lbn.index()] = is_sealed;
         if self.layout == Layout::Mlc {
-            self.inherited[b as usize] = offset;
-            self.find_sub_tables(b, row);
+            self.inherited[lbn.index()] = offset;
+            self.find_sub_tables(lbn, row);
         }
-        let old = std::mem::replace(&mut self.data[b as usize], block);
-        self.logs.leave(b);
+        let old = std::mem::replace(&mut self.data[lbn.index()], block);
+        self.logs.leave(lbn);
         self.erase_data(flash, old)?;
         self.merges.log_reclaimed += 1;
         self.merges.log_pages_used += u64::from(offset);
@@ -77,33 +77,33 @@ impl Blog {
         Ok(())
     }
 
-    /// The directory of `b` when all its live pages lie in the log block of `row`: the highest page there of
+    /// The directory of `lbn` when all its live pages lie in the log block of `row`: the highest page there of
     /// each group that has a live page.
-    fn find_sub_tables(&mut self, b: u32, row: u32) {
-        let first = self.directory_at(b, 0);
+    fn find_sub_tables(&mut self, lbn: Lbn, row: u32) {
+        let first = self.directory_at(lbn, 0);
         self.directory[first..first + self.groups as usize].fill(Ppn::NONE);
         let first = self.space.geometry.first_page(self.logs.row(row).block).0;
         for (lpn, at) in self.logs.programmed(row).iter().zip(first..) {
             let (of, p) = self.split(*lpn);
-            if of == b {
-                let group = self.directory_at(b, self.by_entries.div(p));
+            if of == lbn {
+                let group = self.directory_at(lbn, self.by_entries.div(p));
                 self.directory[group] = Ppn(at);
             }
         }
         for group in 0..self.groups {
-            let is_live = |p| self.place[(b * self.pages() + p) as usize].is_some();
+            let is_live = |p| self.place[(lbn.0 * self.pages() + p) as usize].is_some();
             if !self.group_pages(group).any(is_live) {
-                let at = self.directory_at(b, group);
+                let at = self.directory_at(lbn, group);
                 self.directory[at] = Ppn::NONE;
             }
         }
     }
 
-    /// Copies the live pages of `b` into a fresh data block, or leaves it without one if there are none.
-    fn gather<F: Flash>(&mut self, flash: &mut F, b: u32) -> Result<(), F::Error> {
-        let old = self.data[b as usize];
-        let copies = self.pack(flash, b, old)?;
-        self.logs.leave(b);
+    /// Copies the live pages of `lbn` into a fresh data block, or leaves it without one if there are none.
+    fn gather<F: Flash>(&mut self, flash: &mut F, lbn: Lbn) -> Result<(), F::Error> {
+        let old = self.data[lbn.index()];
+        let copies = self.pack(flash, lbn, old)?;
+        self.logs.leave(lbn);
         self.erase_data(flash, old)?;
         self.pool.give(old);
         self.counts.reduced += 1;
@@ -118,10 +118,10 @@ impl Blog {
     pub(super) fn pack<F: Flash>(
         &mut self,
         flash: &mut F,
-        b: u32,
+        lbn: Lbn,
         emptied: Pbn,
     ) -> Result<u32, F::Error> {
-        let is_live = |p: &u32| self.place[(b * self.pages() + p) as usize].is_some();
+        let is_live = |p: &u32| self.place[(lbn.0 * self.pages() + p) as usize].is_some();
         let end = (0..self.pages()).rev().find(is_live);
         let mut fresh = Pbn::NONE;
         let mut copies = 0;
@@ -129,7 +129,7 @@ impl Blog {
             self.copied.fill(self.format.unwritten());
             let mut last = Ppn::NONE;
             for p in self.group_pages(group) {
-                let lpn = DieLpn(b * self.pages() + p);
+                let lpn = DieLpn(lbn.0 * self.pages() + p);
                 if self.place[lpn.index()].is_none() {
                     continue;
                 }
@@ -144,16 +144,16 @@ impl Blog {
                 self.copy(flash, lpn, to, move_tag(end == Some(p), emptied))?;
                 (last, copies) = (to, copies + 1);
             }
-            let at = self.directory_at(b, group);
+            let at = self.directory_at(lbn, group);
             self.directory[at] = if self.layout == Layout::Mlc {
                 last
             } else {
                 Ppn::NONE
             };
         }
-        self.data[b as usize] = fresh;
-        self.is_closed[b as usize] = false;
-        self.inherited[b as usize] = 0;
+        self.data[lbn.index()] = fresh;
+        self.is_closed[lbn.index()] = false;
+        self.inherited[lbn.index()] = 0;
         Ok(copies)
     }
 
@@ -200,8 +200,8 @@ impl Blog {
         }
         self.in_space_gc = true;
         let mut swapped = false;
-        while let Some(b) = self.logs.first_served(row) {
-            swapped = self.reduced_order_merge(flash, b)? == Some(row);
+        while let Some(lbn) = self.logs.first_served(row) {
+            swapped = self.reduced_order_merge(flash, lbn)? == Some(row);
         }
         self.in_space_gc = false;
         if swapped {

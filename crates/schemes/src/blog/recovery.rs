@@ -30,7 +30,7 @@ use super::{Blog, BlogOptions, Layout};
 use crate::parts::pool::Pool;
 use crate::parts::scan::{Depth, MORE, Newest, Rules, Scan, SpareBytes};
 use floatgate_core::Refusal;
-use floatgate_core::address::{DieLpn, Pbn, Ppn};
+use floatgate_core::address::{DieLpn, Lbn, Pbn, Ppn};
 use floatgate_core::described::Described;
 use floatgate_core::flash::{Cause, Flash, Role};
 use floatgate_core::ftl::MountError;
@@ -49,9 +49,9 @@ impl Blog {
         self.logs = LogTable::new(logical_blocks, self.pages(), u, l, Vec::new());
         let mut found = self.read_blocks(flash).map_err(MountError::Flash)?;
         self.find_swapped_blocks(flash, &mut found)?;
-        for b in 0..logical_blocks {
-            if !self.is_as_before(flash, &found, b, u)? {
-                self.gather_pages(flash, &mut found, b)?;
+        for lbn in (0..logical_blocks).map(Lbn) {
+            if !self.is_as_before(flash, &found, lbn, u)? {
+                self.gather_pages(flash, &mut found, lbn)?;
             }
         }
         self.keep_budgets(flash, &mut found, l, log_blocks)?;
@@ -72,7 +72,7 @@ impl Blog {
         let heads = self.heads(&scan);
         let geometry = self.space.geometry.clone();
         scan.retain(|at, lpn, read| {
-            heads[self.split(lpn).0 as usize].is_some_and(|head| {
+            heads[self.split(lpn).0.index()].is_some_and(|head| {
                 read.sequence > head.sequence
                     || geometry.block_of(at) == head.data
                     || head.tag == Some(read.oob.tag)
@@ -82,8 +82,8 @@ impl Blog {
         self.place = place;
         self.find_data_blocks(&scan, &heads);
         let mut held = vec![Vec::new(); self.data.len()];
-        for (b, log, first) in self.pairs(&scan) {
-            held[b as usize].push((first, log));
+        for (lbn, log, first) in self.pairs(&scan) {
+            held[lbn.index()].push((first, log));
             scan.set_valid(log);
         }
         for &data in self.data.iter().filter(|data| data.is_some()) {
@@ -104,19 +104,19 @@ impl Blog {
     }
 
     fn group_of(&self, lpn: DieLpn) -> usize {
-        let (b, p) = self.split(lpn);
-        self.directory_at(b, self.by_entries.div(p))
+        let (lbn, p) = self.split(lpn);
+        self.directory_at(lbn, self.by_entries.div(p))
     }
 
     /// Local pages of a logical block.
-    fn pages_of(&self, b: u32) -> impl Iterator<Item = DieLpn> + use<> {
+    fn pages_of(&self, lbn: Lbn) -> impl Iterator<Item = DieLpn> + use<> {
         let pages = self.pages();
-        (b * pages..(b + 1) * pages).map(DieLpn)
+        (lbn.0 * pages..(lbn.0 + 1) * pages).map(DieLpn)
     }
 
     /// The places of its live pages.
-    fn places(&self, b: u32) -> impl Iterator<Item = Ppn> + '_ {
-        let places = self.pages_of(b).map(|lpn| self.place[lpn.index()]);
+    fn places(&self, lbn: Lbn) -> impl Iterator<Item = Ppn> + '_ {
+        let places = self.pages_of(lbn).map(|lpn| self.place[lpn.index()]);
         places.filter(|at| at.is_some())
     }
 
@@ -129,7 +129,7 @@ impl Blog {
                 MORE => &mut others,
                 _ => &mut heads,
             };
-            let head = &mut heads[self.split(lpn).0 as usize];
+            let head = &mut heads[self.split(lpn).0.index()];
             if head.is_none_or(|head| read.sequence > head.sequence) {
                 *head = Some(Head::of(tags, block, &read));
             }
@@ -141,27 +141,27 @@ impl Blog {
 
     /// A data block that its head tells stands if it has not been erased since.
     fn find_data_blocks(&mut self, scan: &Scan, heads: &[Option<Head>]) {
-        for (b, head) in heads.iter().enumerate() {
+        for (lbn, head) in (0..).map(Lbn).zip(heads) {
             let Some(head) = head.filter(|head| scan.contains(head.data)) else {
                 continue;
             };
             let found = scan.found(head.data);
             let stands = found.readable > 0 && !found.is_void && found.first <= head.sequence;
-            if stands && self.places(b as u32).next().is_some() {
-                self.data[b] = head.data;
+            if stands && self.places(lbn).next().is_some() {
+                self.data[lbn.index()] = head.data;
                 let mine = scan.pages_of(head.data);
                 let as_log = mine.filter(|(_, lpn, read)| {
-                    self.split(*lpn).0 == b as u32 && read.oob.role == Role::Log
+                    self.split(*lpn).0 == lbn && read.oob.role == Role::Log
                 });
                 let inherited = as_log.map(|(position, ..)| position + 1).max();
-                self.inherited[b] = inherited.unwrap_or(0);
+                self.inherited[lbn.index()] = inherited.unwrap_or(0);
             }
         }
     }
 
     /// Logical blocks with a data block, and the log blocks that have pages of theirs: each pair with the first such
     /// page, in the order of these.
-    fn pairs(&self, scan: &Scan) -> Vec<(u32, Pbn, u64)> {
+    fn pairs(&self, scan: &Scan) -> Vec<(Lbn, Pbn, u64)> {
         let mut is_data = vec![false; self.space.blocks() as usize];
         let first = self.space.geometry.pbn(self.space.first_die, 0).0;
         for data in self.data.iter().filter(|data| data.is_some()) {
@@ -175,10 +175,10 @@ impl Blog {
             let pages = scan.pages_of(block);
             let mut mine: Vec<_> = pages
                 .map(|(_, lpn, read)| (self.split(lpn).0, block, read.sequence))
-                .filter(|&(b, ..)| self.data[b as usize].is_some())
+                .filter(|&(lbn, ..)| self.data[lbn.index()].is_some())
                 .collect();
-            mine.sort_unstable_by_key(|&(b, _, sequence)| (b, sequence));
-            mine.dedup_by_key(|&mut (b, ..)| b);
+            mine.sort_unstable_by_key(|&(lbn, _, sequence)| (lbn, sequence));
+            mine.dedup_by_key(|&mut (lbn, ..)| lbn);
             pairs.append(&mut mine);
         }
         pairs.sort_unstable_by_key(|&(.., sequence)| sequence);
@@ -195,13 +195,13 @@ impl Blog {
         for block in in_use {
             found.block(block).kind = Kind::Log;
         }
-        for b in 0..self.data.len() {
-            for (_, log) in found.held[b].clone() {
+        for lbn in (0..self.data.len() as u32).map(Lbn) {
+            for (_, log) in found.held[lbn.index()].clone() {
                 found.block(log).serves += 1;
             }
-            if self.data[b].is_some() {
-                found.block(self.data[b]).kind = Kind::Data;
-                self.is_closed[b] = !found.held[b].is_empty();
+            if self.data[lbn.index()].is_some() {
+                found.block(self.data[lbn.index()]).kind = Kind::Data;
+                self.is_closed[lbn.index()] = !found.held[lbn.index()].is_empty();
             }
         }
         for at in self.place.iter().filter(|at| at.is_some()) {
@@ -215,62 +215,63 @@ impl Blog {
         flash: &mut F,
         found: &mut Found,
     ) -> Result<(), MountError<F::Error>> {
-        let without = |blog: &Self, b: &u32| {
-            blog.data[*b as usize].is_none() && blog.places(*b).next().is_some()
+        let without = |blog: &Self, lbn: &Lbn| {
+            blog.data[lbn.index()].is_none() && blog.places(*lbn).next().is_some()
         };
-        let mut waiting: Vec<u32> = (0..self.data.len() as u32)
-            .filter(|b| without(self, b))
+        let mut waiting: Vec<Lbn> = (0..self.data.len() as u32)
+            .map(Lbn)
+            .filter(|lbn| without(self, lbn))
             .collect();
         let mut may_serve = false;
         while !waiting.is_empty() {
             let swapped = self.blocks_for_one(found, may_serve);
             let before = waiting.len();
-            for &b in &waiting {
-                let block = swapped[b as usize];
+            for &lbn in &waiting {
+                let block = swapped[lbn.index()];
                 if block.is_some() {
-                    self.swap_in(flash, found, b, block)?;
+                    self.swap_in(flash, found, lbn, block)?;
                 }
             }
-            waiting.retain(|b| without(self, b));
+            waiting.retain(|lbn| without(self, lbn));
             let stuck = waiting.len() == before;
             if stuck && (may_serve || self.pool.len() > 1) {
-                let most_spread = waiting.iter().max_by_key(|&&b| self.spread(b));
-                let b = *most_spread.expect("some are waiting");
-                self.gather_pages(flash, found, b)?;
-                waiting.retain(|b| without(self, b));
+                let most_spread = waiting.iter().max_by_key(|&&lbn| self.spread(lbn));
+                let lbn = *most_spread.expect("some are waiting");
+                self.gather_pages(flash, found, lbn)?;
+                waiting.retain(|lbn| without(self, lbn));
             }
             may_serve = stuck && self.pool.len() <= 1;
         }
         Ok(())
     }
 
-    /// A log block with live pages of `b` alone becomes its data block. Whom it served finds its sub-tables changed.
+    /// A log block with live pages of `lbn` alone becomes its data block. Whom it served finds its sub-tables changed.
     fn swap_in<F: Flash>(
         &mut self,
         flash: &mut F,
         found: &mut Found,
-        b: u32,
+        lbn: Lbn,
         block: Pbn,
     ) -> Result<(), MountError<F::Error>> {
-        self.data[b as usize] = block;
-        self.is_closed[b as usize] = true;
-        self.inherited[b as usize] = flash.ledger().write_pointer(block);
+        self.data[lbn.index()] = block;
+        self.is_closed[lbn.index()] = true;
+        self.inherited[lbn.index()] = flash.ledger().write_pointer(block);
         found.block(block).kind = Kind::Data;
         if std::mem::take(&mut found.block(block).serves) > 0 {
             for held in &mut found.held {
                 held.retain(|&(_, log)| log != block);
             }
         }
-        if self.places(b).count() as u32 > found.block(block).live {
-            self.gather_pages(flash, found, b)?;
+        if self.places(lbn).count() as u32 > found.block(block).live {
+            self.gather_pages(flash, found, lbn)?;
         }
         Ok(())
     }
 
     /// In how many blocks a logical block has live pages.
-    fn spread(&self, b: u32) -> usize {
+    fn spread(&self, lbn: Lbn) -> usize {
         let mut blocks: Vec<Pbn> = self
-            .places(b)
+            .places(lbn)
             .map(|at| self.space.geometry.block_of(at))
             .collect();
         blocks.sort_unstable();
@@ -289,19 +290,19 @@ impl Blog {
                 self.place[lpn.index()] == self.space.geometry.ppn(log, position)
             });
             let mut owners = live.map(|(position, lpn, _)| {
-                let (b, p) = self.split(lpn);
-                (self.layout == Layout::Mlc || p == position).then_some(b)
+                let (lbn, p) = self.split(lpn);
+                (self.layout == Layout::Mlc || p == position).then_some(lbn)
             });
-            let Some(Some(b)) = owners.next() else {
+            let Some(Some(lbn)) = owners.next() else {
                 continue;
             };
             let others = owners
                 .by_ref()
-                .take_while(|&owner| owner == Some(b))
+                .take_while(|&owner| owner == Some(lbn))
                 .count() as u32;
             let live = 1 + others;
-            if live == entry(log).live && live > best[b as usize].0 {
-                best[b as usize] = (live, log);
+            if live == entry(log).live && live > best[lbn.index()].0 {
+                best[lbn.index()] = (live, log);
             }
         }
         best.into_iter().map(|(_, log)| log).collect()
@@ -312,15 +313,15 @@ impl Blog {
         &mut self,
         flash: &mut F,
         found: &mut Found,
-        b: u32,
+        lbn: Lbn,
     ) -> Result<(), MountError<F::Error>> {
         let mut left: Vec<Pbn> = Vec::new();
-        for at in self.places(b) {
+        for at in self.places(lbn) {
             let block = self.space.geometry.block_of(at);
             found.block(block).live -= 1;
             left.push(block);
         }
-        let old = self.data[b as usize];
+        let old = self.data[lbn.index()];
         let is_empty = old.is_some() && found.block(old).live == 0;
         if self.pool.is_empty() {
             let text = "no erased block is left to bring the pages of a logical block together; nothing is lost, and \
@@ -328,13 +329,13 @@ impl Blog {
             return Err(Refusal::no_room(text.into()).into());
         }
         let emptied = if is_empty { old } else { Pbn::NONE };
-        let copies = self.pack(flash, b, emptied).map_err(MountError::Flash)?;
-        found.leave(b);
+        let copies = self.pack(flash, lbn, emptied).map_err(MountError::Flash)?;
+        found.leave(lbn);
         if old.is_some() {
             found.block(old).kind = Kind::Log;
             left.push(old);
         }
-        let fresh = self.data[b as usize];
+        let fresh = self.data[lbn.index()];
         *found.block(fresh) = Block {
             kind: Kind::Data,
             live: copies,
@@ -370,15 +371,15 @@ impl Blog {
         &mut self,
         flash: &mut F,
         found: &Found,
-        b: u32,
+        lbn: Lbn,
         u: u32,
     ) -> Result<bool, MountError<F::Error>> {
-        let held = &found.held[b as usize];
+        let held = &found.held[lbn.index()];
         let is_known = |at| {
             let block = self.space.geometry.block_of(at);
-            block == self.data[b as usize] || held.iter().any(|&(_, log)| log == block)
+            block == self.data[lbn.index()] || held.iter().any(|&(_, log)| log == block)
         };
-        if held.len() > u as usize || !self.places(b).all(is_known) {
+        if held.len() > u as usize || !self.places(lbn).all(is_known) {
             return Ok(false);
         }
         if self.layout == Layout::Slc {
@@ -387,22 +388,24 @@ impl Blog {
         for group in 0..self.groups {
             let pages = self
                 .group_pages(group)
-                .map(|p| DieLpn(b * self.pages() + p));
+                .map(|p| DieLpn(lbn.0 * self.pages() + p));
             let live = pages.filter(|lpn| self.place[lpn.index()].is_some());
             let Some(newest) = live.max_by_key(|lpn| found.sequence[lpn.index()]) else {
                 continue;
             };
             let at = self.place[newest.index()];
-            let in_directory = self.directory_at(b, group);
+            let in_directory = self.directory_at(lbn, group);
             if self.directory[in_directory] == at {
                 continue;
             }
             let agrees = match found.bytes.of(in_directory, at) {
-                Some(bytes) => self.leads_to_pages(held, b, group, at, bytes),
+                Some(bytes) => self.leads_to_pages(held, lbn, group, at, bytes),
                 None => {
                     let read = flash.read_oob(at, Cause::Map, F::Token::default());
                     let (found, _) = read.map_err(MountError::Flash)?;
-                    found.is_some_and(|found| self.leads_to_pages(held, b, group, at, &found.bytes))
+                    found.is_some_and(|found| {
+                        self.leads_to_pages(held, lbn, group, at, &found.bytes)
+                    })
                 }
             };
             if !agrees {
@@ -417,19 +420,19 @@ impl Blog {
     fn leads_to_pages(
         &self,
         held: &[(u64, Pbn)],
-        b: u32,
+        lbn: Lbn,
         group: u32,
         at: Ppn,
         bytes: &[u8],
     ) -> bool {
         self.group_pages(group).zip(0..).all(|(p, i)| {
-            let place = self.place[(b * self.pages() + p) as usize];
+            let place = self.place[(lbn.0 * self.pages() + p) as usize];
             let index = self.format.unpack(bytes, i);
-            let index = self.without_inheritance(b, at, index);
+            let index = self.without_inheritance(lbn, at, index);
             let block = if index.log {
                 held.get(index.position as usize).map(|&(_, log)| log)
             } else {
-                Some(self.data[b as usize])
+                Some(self.data[lbn.index()])
             };
             let leads_to = block.map(|block| self.space.geometry.ppn(block, index.offset));
             place.is_none() || leads_to == Some(place)
@@ -458,11 +461,14 @@ impl Blog {
                 return Ok(());
             };
             let holds = |held: &Vec<(u64, Pbn)>| held.iter().any(|&(_, other)| other == log);
-            let b = found.held.iter().position(holds);
-            let b = b.ok_or_else(|| {
+            let lbn = (0..)
+                .map(Lbn)
+                .zip(&found.held)
+                .find(|(_, held)| holds(held));
+            let (lbn, _) = lbn.ok_or_else(|| {
                 Refusal::damaged(format!("log block {} serves no logical block", log.0))
             })?;
-            self.gather_pages(flash, found, b as u32)?;
+            self.gather_pages(flash, found, lbn)?;
         }
     }
 
@@ -485,13 +491,13 @@ impl Blog {
             self.logs
                 .seal(row, pages.map(|(position, lpn, _)| (position, lpn)));
         }
-        let mut pairs: Vec<(u64, u32, Pbn)> = Vec::new();
-        for (b, held) in (0..).zip(&found.held) {
-            pairs.extend(held.iter().map(|&(first, log)| (first, b, log)));
+        let mut pairs: Vec<(u64, Lbn, Pbn)> = Vec::new();
+        for (lbn, held) in (0..).map(Lbn).zip(&found.held) {
+            pairs.extend(held.iter().map(|&(first, log)| (first, lbn, log)));
         }
         pairs.sort_unstable();
-        for (_, b, log) in pairs {
-            self.logs.join(b, row_of[(log.0 - found.first) as usize]);
+        for (_, lbn, log) in pairs {
+            self.logs.join(lbn, row_of[(log.0 - found.first) as usize]);
         }
     }
 }

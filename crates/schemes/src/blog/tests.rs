@@ -17,7 +17,7 @@ fn row(bench: &Device, block: u32) -> String {
     let blog = &bench.ftl.instances()[0];
     let row = (0..blog.logs.len()).find(|&row| blog.logs.row(row).block == Pbn(block));
     let row = row.expect("a log block");
-    let list: Vec<String> = blog.logs.served(row).map(|b| b.to_string()).collect();
+    let list: Vec<String> = blog.logs.served(row).map(|lbn| lbn.0.to_string()).collect();
     format!("{} [{}]", blog.logs.row(row).offset, list.join(","))
 }
 
@@ -40,12 +40,17 @@ fn situations(bench: &Device) -> [u64; 3] {
 fn check_sub_tables(bench: &Device) {
     for blog in bench.ftl.instances() {
         for (i, &at) in blog.place.iter().enumerate().filter(|(_, at)| at.is_some()) {
-            let (b, p) = blog.split(DieLpn(i as u32));
+            let (lbn, p) = blog.split(DieLpn(i as u32));
             let (group, i) = blog.by_entries.div_rem(p);
-            let table = blog.directory[blog.directory_at(b, group)];
+            let table = blog.directory[blog.directory_at(lbn, group)];
             let bytes = bench.flash.peek_oob_bytes(table).unwrap();
             let index = blog.format.unpack(bytes, i);
-            assert_eq!(blog.resolve(b, table, index), Some(at), "page {p} of {b}");
+            assert_eq!(
+                blog.resolve(lbn, table, index),
+                Some(at),
+                "page {p} of {}",
+                lbn.0
+            );
         }
     }
 }
@@ -114,7 +119,7 @@ fn three_situations_after_figure_3() {
 
         bench.play("W 0 1"); // 11
         assert_eq!(place(&bench, 0), (12, 1));
-        let held: Vec<u32> = bench.ftl.instances()[0].logs.rows_of(0).collect();
+        let held: Vec<u32> = bench.ftl.instances()[0].logs.rows_of(Lbn(0)).collect();
         assert_eq!(held, [0, 3], "the rows of blocks 9 and 12");
         assert_eq!(costs(&bench, mlc), (0, 0, oob(11)));
 
@@ -156,7 +161,7 @@ fn three_situations_after_figure_3() {
             [1; 2]
         );
         assert_eq!(place(&bench, 32), (11, 0));
-        let held: Vec<u32> = bench.ftl.instances()[0].logs.rows_of(8).collect();
+        let held: Vec<u32> = bench.ftl.instances()[0].logs.rows_of(Lbn(8)).collect();
         assert_eq!(held, [0, 2], "the rows of blocks 9 and 11");
         assert_eq!(costs(&bench, mlc), (12, 5, oob(24)));
 
@@ -198,19 +203,19 @@ fn show(blog: &Blog, index: Index) -> String {
     )
 }
 
-fn directory_entry(bench: &Device, b: u32, group: u32) -> String {
+fn directory_entry(bench: &Device, lbn: Lbn, group: u32) -> String {
     let blog = &bench.ftl.instances()[0];
-    let at = blog.directory[blog.directory_at(b, group)];
+    let at = blog.directory[blog.directory_at(lbn, group)];
     if at.is_none() {
         return "-".into();
     }
     let (block, offset) = blog.space.geometry.split(at);
     let position = blog
         .logs
-        .rows_of(b)
+        .rows_of(lbn)
         .position(|row| blog.logs.row(row).block == block);
     let index = Index {
-        log: block != blog.data[b as usize],
+        log: block != blog.data[lbn.index()],
         position: position.unwrap_or(0) as u32,
         offset,
     };
@@ -253,8 +258,8 @@ fn figure_5() {
         let blog = &bench.ftl.instances()[0];
         assert_eq!(bench.flash.ledger().write_pointer(Pbn(4)), data_offset);
         assert_eq!(blog.logs.row(0).offset, log_offset);
-        assert_eq!(directory_entry(&bench, 4, 0), index0, "step {i}");
-        assert_eq!(directory_entry(&bench, 4, 1), index1, "step {i}");
+        assert_eq!(directory_entry(&bench, Lbn(4), 0), index0, "step {i}");
+        assert_eq!(directory_entry(&bench, Lbn(4), 1), index1, "step {i}");
         let at = blog.place[lpn as usize];
         let bytes = bench.flash.peek_oob_bytes(at).unwrap();
         let shown: Vec<String> = (0..4)

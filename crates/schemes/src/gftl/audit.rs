@@ -1,7 +1,7 @@
 //! Checks of the tables against the flash and each other.
 
 use super::{Gftl, Kind};
-use floatgate_core::address::{DieLpn, Pbn};
+use floatgate_core::address::{DieLpn, Lbn, Pbn};
 use floatgate_core::flash::Flash;
 
 impl Gftl {
@@ -39,18 +39,19 @@ impl Gftl {
         let places = self.newest.iter().enumerate();
         for (lpn, &at) in places.filter(|(_, at)| at.is_some()) {
             let (block, position) = geometry.split(at);
-            let (b, i) = (self.logical_of(DieLpn(lpn as u32)), self.in_die(block));
+            let (lbn, i) = (self.logical_of(DieLpn(lpn as u32)), self.in_die(block));
             let of_job = self
                 .job
-                .filter(|job| job.logical == b)
+                .filter(|job| job.lbn == lbn)
                 .map_or(Pbn::NONE, |job| job.fresh);
             let buffered = self.in_buffer(at);
-            if !buffered && block != self.primary[b as usize] && block != of_job {
+            if !buffered && block != self.primary[lbn.index()] && block != of_job {
                 return Err(format!("live page {lpn} lies in block {}", block.0));
             }
-            if buffered && !self.is_queued[b as usize] && !self.is_job(b) {
+            if buffered && !self.is_queued[lbn.index()] && !self.is_job(lbn) {
                 return Err(format!(
-                    "page {lpn} waits in the buffer, but logical block {b} is not queued"
+                    "page {lpn} waits in the buffer, but logical block {} is not queued",
+                    lbn.0
                 ));
             }
             let place = &mut taken[i * self.pages() as usize + position as usize];
@@ -110,17 +111,17 @@ impl Gftl {
 
     fn audit_queue<F: Flash>(&self, flash: &F) -> Result<(), String> {
         let flags = self.is_queued.iter().filter(|&&q| q).count();
-        let mut queued: Vec<u32> = self.queue.iter().copied().collect();
+        let mut queued: Vec<Lbn> = self.queue.iter().copied().collect();
         queued.sort_unstable();
         queued.dedup();
         if flags != self.queue.len()
-            || queued.iter().any(|&b| !self.is_queued[b as usize])
+            || queued.iter().any(|&lbn| !self.is_queued[lbn.index()])
             || queued.len() != flags
         {
             return Err(format!("queue {:?} and {flags} flags", self.queue));
         }
         let Some(job) = self.job else { return Ok(()) };
-        if self.is_queued[job.logical as usize] || job.pos >= self.pages() {
+        if self.is_queued[job.lbn.index()] || job.pos >= self.pages() {
             return Err(format!("{job:?} is queued or over"));
         }
         if job.fresh.is_some() && flash.ledger().write_pointer(job.fresh) != job.copies {

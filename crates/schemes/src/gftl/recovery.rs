@@ -16,7 +16,7 @@ use super::{Block, Gftl, Kind};
 use crate::parts::pool::Pool;
 use crate::parts::scan::{Depth, Rules, Scan};
 use floatgate_core::Refusal;
-use floatgate_core::address::{DieLpn, Pbn, Ppn};
+use floatgate_core::address::{DieLpn, Lbn, Pbn, Ppn};
 use floatgate_core::flash::{Cause, Flash, Oob, Role};
 use floatgate_core::ftl::MountError;
 
@@ -67,7 +67,7 @@ impl Gftl {
         for (block, found) in scan.blocks() {
             let first = scan.pages_of(block).next();
             if let Some((_, lpn, _)) = first.filter(|_| found.role == Role::Data) {
-                data[self.logical_of(lpn) as usize].push(block);
+                data[self.logical_of(lpn).index()].push(block);
             }
         }
         for mut blocks in data {
@@ -84,7 +84,7 @@ impl Gftl {
     }
 
     /// The logical block of a block in use that holds pages of a single one: a primary, or a job's new block.
-    fn owner_of(&self, scan: &Scan, block: Pbn) -> Option<u32> {
+    fn owner_of(&self, scan: &Scan, block: Pbn) -> Option<Lbn> {
         let found = scan.found(block);
         let is_data = found.valid > 0 && found.role == Role::Data;
         let (_, lpn, _) = scan.pages_of(block).next().filter(|_| is_data)?;
@@ -96,10 +96,10 @@ impl Gftl {
     fn redundant_job_block(&self, scan: &Scan, place: &[Ppn]) -> Option<Pbn> {
         let mut youngest: Vec<(Pbn, u32)> = vec![(Pbn::NONE, 0); self.primary.len()];
         for (block, found) in scan.blocks() {
-            let Some(b) = self.owner_of(scan, block) else {
+            let Some(lbn) = self.owner_of(scan, block) else {
                 continue;
             };
-            let entry = &mut youngest[b as usize];
+            let entry = &mut youngest[lbn.index()];
             entry.1 += 1;
             if entry.0.is_none() || found.first > scan.found(entry.0).first {
                 entry.0 = block;
@@ -132,10 +132,10 @@ impl Gftl {
                 sealed: flash.ledger().write_pointer(block) < self.pages(),
             };
             self.buffer_blocks += u32::from(is_buffer);
-            let Some(b) = self.owner_of(scan, block) else {
+            let Some(lbn) = self.owner_of(scan, block) else {
                 continue;
             };
-            let other = std::mem::replace(&mut self.primary[b as usize], block);
+            let other = std::mem::replace(&mut self.primary[lbn.index()], block);
             if other.is_some() {
                 let is_younger = found.first > scan.found(other).first;
                 cut = Some(if is_younger {
@@ -157,11 +157,11 @@ impl Gftl {
         cut: Pbn,
     ) -> Result<(), MountError<F::Error>> {
         let (_, lpn, _) = scan.pages_of(cut).next().expect("it has valid pages");
-        let b = self.logical_of(lpn);
+        let lbn = self.logical_of(lpn);
         let is_new = !self.pool.is_empty();
         let target = if is_new { self.pool.take() } else { cut };
-        self.primary[b as usize] = target;
-        let pages = b * self.pages()..(b + 1) * self.pages();
+        self.primary[lbn.index()] = target;
+        let pages = lbn.0 * self.pages()..(lbn.0 + 1) * self.pages();
         // Pages in the buffer may stay there if the job's own block has no room to spare.
         let moves = |lpn: &DieLpn| {
             let from = self.newest[lpn.index()];
@@ -226,14 +226,16 @@ impl Gftl {
         let mut oldest = vec![u64::MAX; self.primary.len()];
         for (lpn, &at) in self.newest.iter().enumerate() {
             if at.is_some() && self.in_buffer(at) {
-                let b = self.logical_of(DieLpn(lpn as u32)) as usize;
-                oldest[b] = oldest[b].min(sequence[lpn]);
+                let lbn = self.logical_of(DieLpn(lpn as u32));
+                let oldest = &mut oldest[lbn.index()];
+                *oldest = (*oldest).min(sequence[lpn]);
             }
         }
-        let mut waiting: Vec<u32> = (0..self.primary.len() as u32)
-            .filter(|&b| oldest[b as usize] != u64::MAX)
+        let mut waiting: Vec<Lbn> = (0..self.primary.len() as u32)
+            .map(Lbn)
+            .filter(|&lbn| oldest[lbn.index()] != u64::MAX)
             .collect();
-        waiting.sort_unstable_by_key(|&b| oldest[b as usize]);
-        waiting.into_iter().for_each(|b| self.enqueue(b));
+        waiting.sort_unstable_by_key(|&lbn| oldest[lbn.index()]);
+        waiting.into_iter().for_each(|lbn| self.enqueue(lbn));
     }
 }

@@ -18,10 +18,10 @@ fn state(ftl: &Gftl) -> String {
     };
     let job = ftl
         .job
-        .map_or("-".into(), |job| format!("{}@{}", job.logical, job.pos));
+        .map_or("-".into(), |job| format!("{}@{}", job.lbn.0, job.pos));
     format!(
         "queue [{}] job {job} erase [{}] primaries [{}]",
-        numbers(&mut ftl.queue.iter().copied()),
+        numbers(&mut ftl.queue.iter().map(|lbn| lbn.0)),
         numbers(&mut ftl.erase_list.iter().map(|b| b.0)),
         numbers(&mut ftl.primary.iter().map(|b| b.0))
     )
@@ -229,7 +229,7 @@ fn no_forced_steps_with_the_guaranteed_buffer() {
                 1 => (i % logical) * pages + (i / logical) % pages,
                 2 => i * stride % case.logical_pages,
                 _ => match bench.ftl.job {
-                    Some(job) => job.logical * pages + job.pos.saturating_sub(1),
+                    Some(job) => job.lbn.0 * pages + job.pos.saturating_sub(1),
                     None => below(u64::from(case.logical_pages)),
                 },
             };

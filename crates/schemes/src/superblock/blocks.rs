@@ -13,7 +13,7 @@ use crate::hints::{large_table, prefetch};
 use crate::parts::lists::Lists;
 use crate::parts::pool::Pool;
 use crate::parts::start;
-use floatgate_core::address::{DieLpn, Divisor, Pbn, Ppn};
+use floatgate_core::address::{DieLpn, Divisor, Lbn, Pbn, Ppn};
 use floatgate_core::flash::{Cause, Flash, Oob, Preload, Role, Slot, SpareArea};
 use floatgate_core::ftl::Start;
 use floatgate_core::geometry::{Geometry, Space};
@@ -153,6 +153,13 @@ impl Superblocks {
         self.newest[lpn.index()]
     }
 
+    /// Logical block of a page, and its offset there.
+    #[inline(always)]
+    pub fn split(&self, lpn: DieLpn) -> (Lbn, u32) {
+        let (lbn, offset) = self.space.geometry.by_pages().div_rem(lpn.0);
+        (Lbn(lbn), offset)
+    }
+
     /// The superblock of a page.
     #[inline(always)]
     pub fn superblock_of(&self, lpn: DieLpn) -> u32 {
@@ -186,7 +193,7 @@ impl Superblocks {
     /// Whether a superblock has fewer blocks than it has logical ones.
     #[inline]
     pub fn lacks_data_blocks(&self, s: u32) -> bool {
-        self.lists.len(s as usize) < self.logical(s).len() as u32
+        self.lists.len(s as usize) < self.data_blocks(s)
     }
 
     /// U-blocks of all superblocks.
@@ -217,8 +224,8 @@ impl Superblocks {
         lpn: DieLpn,
         translated: F::Token,
     ) -> Result<bool, F::Error> {
-        let (l, o) = self.space.geometry.by_pages().div_rem(lpn.0);
-        let s = self.size.div(l);
+        let (lbn, offset) = self.split(lpn);
+        let s = self.size.div(lbn.0);
         let open = self.supers[s as usize].open;
         let block = self.index(open);
         let log = self.blocks[block].log;
@@ -226,9 +233,9 @@ impl Superblocks {
         let position = flash.ledger().write_pointer(open);
         let to = self.space.geometry.ppn(open, position);
         let oob = Oob::new(self.space.device_lpn(lpn), self.role(block));
-        let oob = self.with_tables(oob, l, o, to);
+        let oob = self.with_tables(oob, lbn, offset, to);
         flash.program_host(slot, to, oob, translated)?;
-        self.placed(s, lpn, l, o, to);
+        self.placed(s, lpn, lbn, offset, to);
         if self.supers[s as usize].logs > 0 {
             self.recent.move_to_back(0, s);
         }
@@ -292,15 +299,22 @@ impl Superblocks {
     }
 
     /// Logical blocks of a superblock.
-    pub fn logical(&self, s: u32) -> std::ops::Range<u32> {
+    pub fn logical(&self, s: u32) -> std::ops::Range<Lbn> {
         let n = self.size.get();
-        s * n..(s * n).saturating_add(n).min(self.space.logical_blocks())
+        Lbn(s * n)..Lbn((s * n).saturating_add(n).min(self.space.logical_blocks()))
+    }
+
+    /// How many these are, and so how many D-blocks it may have.
+    #[inline(always)]
+    fn data_blocks(&self, s: u32) -> u32 {
+        let logical = self.logical(s);
+        logical.end.0 - logical.start.0
     }
 
     /// Local pages of a superblock.
     pub fn pages(&self, s: u32) -> std::ops::Range<u32> {
         let (logical, pages) = (self.logical(s), self.pages_per_block());
-        logical.start * pages..logical.end * pages
+        logical.start.0 * pages..logical.end.0 * pages
     }
 
     /// The blocks of a superblock in the order of its list.
@@ -309,21 +323,21 @@ impl Superblocks {
         self.lists.iter(s as usize).map(move |b| Pbn(first + b))
     }
 
-    /// The tables that the program of page `o` of logical block `l` to `to` changes go into its OOB.
+    /// The tables that the program of page `offset` of logical block `lbn` to `to` changes go into its OOB.
     #[inline(always)]
-    fn with_tables(&self, oob: Oob, l: u32, o: u32, to: Ppn) -> impl SpareArea + use<'_> {
+    fn with_tables(&self, oob: Oob, lbn: Lbn, offset: u32, to: Ppn) -> impl SpareArea + use<'_> {
         oob.with_bytes(move |bytes| {
             let pages = self.pages_per_block() as usize;
-            let first = l as usize * pages;
+            let first = lbn.index() * pages;
             let newest = &self.newest[first..first + pages];
-            self.tables.write(bytes, l, o, to, newest);
+            self.tables.write(bytes, lbn, offset, to, newest);
         })
     }
 
     /// A page has been programmed at `to`; a full block is no longer open.
     #[inline]
-    fn placed(&mut self, s: u32, lpn: DieLpn, l: u32, o: u32, to: Ppn) {
-        self.tables.programmed(l, o, to);
+    fn placed(&mut self, s: u32, lpn: DieLpn, lbn: Lbn, offset: u32, to: Ppn) {
+        self.tables.programmed(lbn, offset, to);
         let (pbn, position) = self.space.geometry.split(to);
         let block = self.index(pbn);
         self.blocks[block].programmed += 1;
@@ -398,7 +412,7 @@ impl Superblocks {
 
     /// Gives every block of a superblock the role of its place, and counts its U-blocks.
     pub fn assign_roles(&mut self, s: u32) {
-        let data_blocks = self.logical(s).len() as u32;
+        let data_blocks = self.data_blocks(s);
         let mut next = self.lists.first(s as usize);
         let mut place = 0;
         while let Some(b) = next {
@@ -442,16 +456,16 @@ impl Superblocks {
         to: Ppn,
         tag: impl FnOnce(Pbn) -> u32,
     ) -> Result<(), F::Error> {
-        let (l, o) = self.space.geometry.by_pages().div_rem(lpn.0);
+        let (lbn, offset) = self.split(lpn);
         let from = self.newest[lpn.index()];
         let oob = Oob {
             lpn: self.space.device_lpn(lpn),
             role: self.role(self.index_at(to)),
             tag: tag(self.space.geometry.block_of(from)),
         };
-        let oob = self.with_tables(oob, l, o, to);
+        let oob = self.with_tables(oob, lbn, offset, to);
         flash.copy(from, to, oob, Cause::Gc, F::Token::default())?;
-        self.placed(s, lpn, l, o, to);
+        self.placed(s, lpn, lbn, offset, to);
         Ok(())
     }
 

@@ -24,7 +24,7 @@
 
 use crate::parts::bits::{BitWriter, bits_at};
 use crate::parts::scan::SpareBytes;
-use floatgate_core::address::{Divisor, Pbn, Ppn};
+use floatgate_core::address::{Divisor, Lbn, Pbn, Ppn};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::report::bits_for;
 
@@ -108,37 +108,37 @@ impl OobTables {
         4 * entries * u64::from(geometry.logical_blocks())
     }
 
-    /// Group and directory of page `o` of logical block `l`.
+    /// Group and directory of page `offset` of logical block `lbn`.
     #[inline(always)]
-    fn group_and_directory(&self, l: u32, o: u32) -> (u32, u32) {
-        let group = self.by_group_pages.div(o);
+    fn group_and_directory(&self, lbn: Lbn, offset: u32) -> (u32, u32) {
+        let group = self.by_group_pages.div(offset);
         let directory = self.by_directory_groups.div(group);
         (
-            l * self.groups_per_block + group,
-            l * self.directories_per_block + directory,
+            lbn.0 * self.groups_per_block + group,
+            lbn.0 * self.directories_per_block + directory,
         )
     }
 
     /// The pages whose OOBs a translation reads one after the other: that of the PMD, that of the PTEs.
     #[inline]
-    pub fn places(&self, l: u32, o: u32) -> (Ppn, Ppn) {
-        let (group, directory) = self.group_and_directory(l, o);
+    pub fn places(&self, lbn: Lbn, offset: u32) -> (Ppn, Ppn) {
+        let (group, directory) = self.group_and_directory(lbn, offset);
         (self.pmd_at[directory as usize], self.pte_at[group as usize])
     }
 
-    /// Writes the tables that the program of page `o` of logical block `l` to `to` changes into its OOB.
-    /// `newest` says where the pages of `l` lie before it.
-    pub fn write(&self, bytes: &mut [u8], l: u32, o: u32, to: Ppn, newest: &[Ppn]) {
+    /// Writes the tables that the program of page `offset` of logical block `lbn` to `to` changes into its OOB.
+    /// `newest` says where the pages of `lbn` lie before it.
+    pub fn write(&self, bytes: &mut [u8], lbn: Lbn, offset: u32, to: Ppn, newest: &[Ppn]) {
         // A smaller OOB holds no tables; its LPN and sequence number are enough for a recovery.
         if bytes.len() >= OOB_BYTES {
-            self.fill(&mut bytes[..OOB_BYTES], l, o, to, newest);
+            self.fill(&mut bytes[..OOB_BYTES], lbn, offset, to, newest);
         }
     }
 
-    fn fill(&self, bytes: &mut [u8], l: u32, o: u32, to: Ppn, newest: &[Ppn]) {
-        let (group, directory) = self.group_and_directory(l, o);
-        let groups = self.groups_of(directory - l * self.directories_per_block);
-        let pmd = groups.map(|g| l * self.groups_per_block + g).map(|g| {
+    fn fill(&self, bytes: &mut [u8], lbn: Lbn, offset: u32, to: Ppn, newest: &[Ppn]) {
+        let (group, directory) = self.group_and_directory(lbn, offset);
+        let groups = self.groups_of(directory - lbn.0 * self.directories_per_block);
+        let pmd = groups.map(|g| lbn.0 * self.groups_per_block + g).map(|g| {
             if g == group {
                 to
             } else {
@@ -146,9 +146,15 @@ impl OobTables {
             }
         });
         let group_pages = self.by_group_pages.get();
-        let first = (group - l * self.groups_per_block) * group_pages;
+        let first = (group - lbn.0 * self.groups_per_block) * group_pages;
         let pages = first..(first + group_pages).min(self.geometry.pages_per_block);
-        let pte = pages.map(|page| if page == o { to } else { newest[page as usize] });
+        let pte = pages.map(|page| {
+            if page == offset {
+                to
+            } else {
+                newest[page as usize]
+            }
+        });
         let mut entries = BitWriter::new(bytes);
         for at in pmd.chain(pte) {
             let page = if at.is_none() {
@@ -168,24 +174,24 @@ impl OobTables {
         first..(first + groups).min(self.groups_per_block)
     }
 
-    /// Page `o` of logical block `l` has been programmed at `to`, which bears its tables now.
+    /// Page `offset` of logical block `lbn` has been programmed at `to`, which bears its tables now.
     #[inline]
-    pub fn programmed(&mut self, l: u32, o: u32, to: Ppn) {
-        let (group, directory) = self.group_and_directory(l, o);
+    pub fn programmed(&mut self, lbn: Lbn, offset: u32, to: Ppn) {
+        let (group, directory) = self.group_and_directory(lbn, offset);
         self.pte_at[group as usize] = to;
         self.pmd_at[directory as usize] = to;
     }
 
     /// A block that held pages of the logical blocks `logical` is about to be erased: what its OOBs bear is
     /// gone.
-    pub fn erased(&mut self, block: Pbn, logical: std::ops::Range<u32>) {
+    pub fn erased(&mut self, block: Pbn, logical: std::ops::Range<Lbn>) {
         let first = self.geometry.first_page(block).0;
         let gone = first..first + self.geometry.pages_per_block;
         for (table, per_block) in [
             (&mut self.pte_at, self.groups_per_block),
             (&mut self.pmd_at, self.directories_per_block),
         ] {
-            let (from, to) = (logical.start * per_block, logical.end * per_block);
+            let (from, to) = (logical.start.0 * per_block, logical.end.0 * per_block);
             for at in &mut table[from as usize..to as usize] {
                 if gone.contains(&at.0) {
                     *at = Ppn::NONE;
@@ -202,16 +208,17 @@ impl OobTables {
         self.pte_at.len()
     }
 
-    /// The group of page `o` of logical block `l`, among all.
-    pub fn group_of(&self, l: u32, o: u32) -> usize {
-        self.group_and_directory(l, o).0 as usize
+    /// The group of page `offset` of logical block `lbn`, among all.
+    pub fn group_of(&self, lbn: Lbn, offset: u32) -> usize {
+        self.group_and_directory(lbn, offset).0 as usize
     }
 
     /// Takes the tables of the pages that were programmed last, as far as they agree with where the pages of
-    /// logical block `l` are: a trimmed page that came back may be missing from them. `bytes` has the OOBs by group.
-    pub fn recover(&mut self, l: u32, newest: &[Ppn], sequence: &[u64], bytes: &SpareBytes) {
-        let live = |pages: std::ops::Range<u32>| pages.filter(|&o| newest[o as usize].is_some());
-        let youngest = |pages| live(pages).max_by_key(|&o| sequence[o as usize]);
+    /// logical block `lbn` are: a trimmed page that came back may be missing from them. `bytes` has the OOBs by group.
+    pub fn recover(&mut self, lbn: Lbn, newest: &[Ppn], sequence: &[u64], bytes: &SpareBytes) {
+        let live =
+            |pages: std::ops::Range<u32>| pages.filter(|&offset| newest[offset as usize].is_some());
+        let youngest = |pages| live(pages).max_by_key(|&offset| sequence[offset as usize]);
         let pages_per_block = self.geometry.pages_per_block;
         let group_pages = self.by_group_pages.get();
         let pages_of = |groups: std::ops::Range<u32>| {
@@ -219,46 +226,47 @@ impl OobTables {
         };
         for group in 0..self.groups_per_block {
             let pages = pages_of(group..group + 1);
-            let Some(o) = youngest(pages.clone()) else {
+            let Some(offset) = youngest(pages.clone()) else {
                 continue;
             };
             let agrees = |bytes: &[u8]| {
-                live(pages.clone()).all(|o| self.read_pte(bytes, o) == newest[o as usize])
+                live(pages.clone())
+                    .all(|offset| self.read_pte(bytes, offset) == newest[offset as usize])
             };
-            let (of_group, at) = (self.group_of(l, o), newest[o as usize]);
+            let (of_group, at) = (self.group_of(lbn, offset), newest[offset as usize]);
             if bytes.of(of_group, at).is_some_and(agrees) {
                 self.pte_at[of_group] = at;
             }
         }
         for directory in 0..self.directories_per_block {
             let groups = self.groups_of(directory);
-            let Some(o) = youngest(pages_of(groups.clone())) else {
+            let Some(offset) = youngest(pages_of(groups.clone())) else {
                 continue;
             };
             let agrees = |bytes: &[u8]| {
                 groups.clone().all(|group| {
-                    let at = self.pte_at[(l * self.groups_per_block + group) as usize];
+                    let at = self.pte_at[(lbn.0 * self.groups_per_block + group) as usize];
                     at.is_none() || self.read_pmd(bytes, group * group_pages) == at
                 })
             };
-            let at = newest[o as usize];
-            if bytes.of(self.group_of(l, o), at).is_some_and(agrees) {
-                self.pmd_at[(l * self.directories_per_block + directory) as usize] = at;
+            let at = newest[offset as usize];
+            if bytes.of(self.group_of(lbn, offset), at).is_some_and(agrees) {
+                self.pmd_at[(lbn.0 * self.directories_per_block + directory) as usize] = at;
             }
         }
     }
 
-    /// What the OOB of a PMD says: the page whose OOB has the PTEs of page `o`.
-    pub fn read_pmd(&self, bytes: &[u8], o: u32) -> Ppn {
-        let group = self.by_group_pages.div(o);
+    /// What the OOB of a PMD says: the page whose OOB has the PTEs of page `offset`.
+    pub fn read_pmd(&self, bytes: &[u8], offset: u32) -> Ppn {
+        let group = self.by_group_pages.div(offset);
         self.entry(bytes, self.by_directory_groups.rem(group))
     }
 
-    /// What the OOB of the PTEs says: where page `o` lies.
-    pub fn read_pte(&self, bytes: &[u8], o: u32) -> Ppn {
-        let group = self.by_group_pages.div(o);
+    /// What the OOB of the PTEs says: where page `offset` lies.
+    pub fn read_pte(&self, bytes: &[u8], offset: u32) -> Ppn {
+        let group = self.by_group_pages.div(offset);
         let groups = self.groups_of(self.by_directory_groups.div(group)).len() as u32;
-        self.entry(bytes, groups + self.by_group_pages.rem(o))
+        self.entry(bytes, groups + self.by_group_pages.rem(offset))
     }
 
     fn entry(&self, bytes: &[u8], index: u32) -> Ppn {

@@ -16,7 +16,7 @@
 
 use super::Superblock;
 use crate::parts::scan::{Depth, Rules, Scan, SpareBytes};
-use floatgate_core::address::{DieLpn, Pbn};
+use floatgate_core::address::{DieLpn, Lbn, Pbn};
 use floatgate_core::flash::{Flash, OobRead};
 
 /// Tag of a copy of a full merge: more will follow.
@@ -79,8 +79,8 @@ impl Superblock {
         let tables = &self.b.tables;
         let mut bytes = SpareBytes::new(tables.groups());
         let group_of = |lpn: DieLpn| {
-            let (l, o) = space.geometry.by_pages().div_rem(lpn.0);
-            tables.group_of(l, o)
+            let (lbn, offset) = space.geometry.by_pages().div_rem(lpn.0);
+            tables.group_of(Lbn(lbn), offset)
         };
         let depth = Depth::UpToErased;
         let mut scan = Scan::read_with_bytes(&space, depth, flash, &mut bytes, group_of)?;

@@ -112,14 +112,14 @@ fn the_oobs_bear_the_page_table() {
 fn follow(bench: &mut Bench<Superblock>, lpn: u32) -> bool {
     let ftl = &bench.ftl.b;
     let newest = ftl.newest(DieLpn(lpn));
-    let (l, o) = ftl.space().geometry.by_pages().div_rem(lpn);
-    let (pmd, pte) = ftl.tables.places(l, o);
+    let (lbn, offset) = ftl.split(DieLpn(lpn));
+    let (pmd, pte) = ftl.tables.places(lbn, offset);
     if newest.is_none() || pmd.is_none() || pte.is_none() {
         return false;
     }
     let bytes = |at| bench.flash.peek_oob_bytes(at).expect("a programmed page");
-    assert_eq!(ftl.tables.read_pmd(bytes(pmd), o), pte);
-    assert_eq!(ftl.tables.read_pte(bytes(pte), o), newest);
+    assert_eq!(ftl.tables.read_pmd(bytes(pmd), offset), pte);
+    assert_eq!(ftl.tables.read_pte(bytes(pte), offset), newest);
     true
 }
 

@@ -1,7 +1,7 @@
 //! What the scan of a BLog device comes to, while its tables are made.
 
 use crate::parts::scan::{Scan, SpareBytes};
-use floatgate_core::address::Pbn;
+use floatgate_core::address::{Lbn, Pbn};
 
 /// What a block is found to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -54,9 +54,9 @@ impl Found {
         of_kind.map(|(i, _)| Pbn(self.first + i as u32))
     }
 
-    /// The logical block `b` has no log blocks any more.
-    pub fn leave(&mut self, b: u32) {
-        for (_, log) in std::mem::take(&mut self.held[b as usize]) {
+    /// The logical block `lbn` has no log blocks any more.
+    pub fn leave(&mut self, lbn: Lbn) {
+        for (_, log) in std::mem::take(&mut self.held[lbn.index()]) {
             self.block(log).serves -= 1;
         }
     }

@@ -64,7 +64,7 @@ fn a_swapped_in_block_understands_its_old_sub_tables() {
     let blog = &bench.ftl.instances()[0];
     assert_eq!((blog.data[0], blog.inherited[0]), (Pbn(2), 8));
     assert_eq!(
-        directory_entry(&bench, 0, 2),
+        directory_entry(&bench, Lbn(0), 2),
         "-",
         "no page of that group is live"
     );

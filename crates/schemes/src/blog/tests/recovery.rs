@@ -15,13 +15,16 @@ fn recover(case: &Case, mut ram: RamFlash) -> (Striped<Blog>, RamFlash) {
 }
 
 /// By logical block its data block and its log blocks; by log block whom it serves, if anybody.
-type Lists = (Vec<(Pbn, Vec<Pbn>)>, Vec<(Pbn, Vec<u32>)>);
+type Lists = (Vec<(Pbn, Vec<Pbn>)>, Vec<(Pbn, Vec<Lbn>)>);
 
 fn lists(ftl: &Striped<Blog>) -> Lists {
     let blog = &ftl.instances()[0];
     let block = |row| blog.logs.row(row).block;
-    let held = |b| blog.logs.rows_of(b).map(block).collect();
-    let of_logical = (0..).zip(&blog.data).map(|(b, &data)| (data, held(b)));
+    let held = |lbn| blog.logs.rows_of(lbn).map(block).collect();
+    let of_logical = (0..)
+        .map(Lbn)
+        .zip(&blog.data)
+        .map(|(lbn, &data)| (data, held(lbn)));
     let rows = (0..blog.logs.len()).filter(|&row| blog.logs.association(row) > 0);
     let mut of_logs: Vec<_> = rows
         .map(|row| (block(row), blog.logs.served(row).collect()))

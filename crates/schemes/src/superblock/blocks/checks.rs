@@ -1,7 +1,7 @@
 //! Checks of the superblocks' tables against the flash and each other.
 
 use super::Superblocks;
-use floatgate_core::address::Pbn;
+use floatgate_core::address::{DieLpn, Pbn};
 use floatgate_core::flash::Flash;
 
 impl Superblocks {
@@ -12,7 +12,7 @@ impl Superblocks {
         extra_blocks: u32,
     ) -> Result<(), String> {
         let one = &self.supers[s as usize];
-        let data_blocks = self.logical(s).len();
+        let data_blocks = self.data_blocks(s) as usize;
         let (mut logs, mut dead) = (0, 0);
         for (place, block) in self.blocks_of(s).enumerate() {
             let entry = &self.blocks[self.index(block)];
@@ -68,8 +68,7 @@ impl Superblocks {
             if at.is_none() {
                 continue;
             }
-            let l = self.space.geometry.by_pages().div(lpn as u32);
-            let s = self.size.div(l) as usize;
+            let s = self.superblock_of(DieLpn(lpn as u32)) as usize;
             let block = self.index_at(at);
             if !flash.ledger().is_programmed(at) || self.lists.list_of(block as u32) != Some(s) {
                 return Err(format!("live page {lpn} is not at {}", at.0));

@@ -3,7 +3,7 @@
 use super::{Block, Superblocks};
 use crate::parts::pool::Pool;
 use crate::parts::scan::{Newest, Scan, SpareBytes};
-use floatgate_core::address::Pbn;
+use floatgate_core::address::{Lbn, Pbn};
 use floatgate_core::flash::Flash;
 
 impl Superblocks {
@@ -41,8 +41,8 @@ impl Superblocks {
             .place
             .chunks(pages)
             .zip(newest.sequence.chunks(pages));
-        for (l, (places, sequence)) in places.enumerate() {
-            self.tables.recover(l as u32, places, sequence, bytes);
+        for (lbn, (places, sequence)) in (0..).map(Lbn).zip(places) {
+            self.tables.recover(lbn, places, sequence, bytes);
         }
         self.newest = newest.place;
     }
