@@ -25,7 +25,6 @@ use floatgate_core::{Ftl, Lpn, ProgramOrder};
 use floatgate_device::SparesOptions;
 use floatgate_device::image::{DumpSelection, ImageSpec, dump, info};
 use floatgate_device::stored::{check_image, create_image};
-use floatgate_testkit::torture;
 use floatgate_trace::{Format, OpenOptions, open_reader};
 
 /// A target: its name, and what it does with an input.
@@ -155,7 +154,7 @@ pub fn configuration(input: &[u8], schemes: &Catalog) {
 
 /// Plays requests with power cuts.
 pub fn cuts(input: &[u8], schemes: &Catalog) {
-    if let Err(lost) = torture::play(input, schemes) {
+    if let Err(lost) = floatgate_testkit::play(input, schemes) {
         panic!("{lost}");
     }
 }

@@ -6,7 +6,7 @@ use floatgate_core::{Catalog, Striped};
 use floatgate_testkit::Tested;
 use floatgate_testkit::checks::{self, Work};
 use floatgate_testkit::suite::Case;
-use floatgate_testkit::torture::{self, Effort, Tally, cut_everywhere, random_case};
+use floatgate_testkit::torture::{Effort, Tally, cut_everywhere, random_case};
 
 fn all() -> Catalog<Tested> {
     floatgate_schemes::catalog()
@@ -26,7 +26,7 @@ fn nothing_acknowledged_is_lost() {
 
 /// Failures that were found once: each line is a case and the cuts that broke it.
 fn holds(line: &str) {
-    if let Err(failure) = torture::replay(line, &all()) {
+    if let Err(failure) = floatgate_testkit::replay(line, &all()) {
         panic!("{failure}");
     }
 }
@@ -214,7 +214,7 @@ fn any_bytes_are_an_input_of_the_fuzzer() {
     assert!(tried > 100, "{tried} cuts");
     for length in 0..6 {
         assert_eq!(
-            torture::play(&vec![0; length], &all()),
+            floatgate_testkit::play(&vec![0; length], &all()),
             Ok(Tally::default())
         );
     }

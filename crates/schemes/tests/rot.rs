@@ -3,14 +3,14 @@
 use floatgate_core::Catalog;
 use floatgate_testkit::Tested;
 use floatgate_testkit::checks::{self, Work};
-use floatgate_testkit::torture::{self, Tally};
+use floatgate_testkit::torture::Tally;
 
 fn all() -> Catalog<Tested> {
     floatgate_schemes::catalog()
 }
 
 fn replay(line: &str) -> Result<Tally, String> {
-    torture::replay(line, &all())
+    floatgate_testkit::replay(line, &all())
 }
 
 #[test]

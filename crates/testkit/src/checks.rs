@@ -111,7 +111,7 @@ impl Checked {
     fn complaint(&self, tested: &Tested) -> Option<String> {
         let mut text = String::new();
         for finding in self.findings.iter().take(SHOWN) {
-            let again = finding.line.trial.run(tested);
+            let again = tested.replay(&finding.line.trial);
             let _ = writeln!(text, "{finding}");
             if again.as_ref().err() != Some(finding) {
                 let _ = writeln!(
@@ -382,8 +382,8 @@ pub fn failures_replay(sound: &Catalog<Tested>, broken: &Catalog<Tested>) {
 pub fn assert_replays(finding: &Finding, sound: &Tested, broken: &Tested) {
     let line = crate::torture::Line::parse(&finding.line.to_string());
     let line = line.unwrap_or_else(|error| panic!("{error}\n{finding}"));
-    assert_eq!(line.trial.run(broken).err().as_ref(), Some(finding));
-    if let Err(left) = line.trial.run(sound) {
+    assert_eq!(broken.replay(&line.trial).err().as_ref(), Some(finding));
+    if let Err(left) = sound.replay(&line.trial) {
         panic!("without the bug: {left}");
     }
 }

@@ -23,4 +23,4 @@ mod test_scheme;
 pub mod tested;
 pub mod torture;
 
-pub use tested::Tested;
+pub use tested::{Tested, play, replay};

@@ -1,7 +1,7 @@
 //! The suite that every scheme passes, a user's own included: random requests against a shadow copy of
 //! the bytes, on a flash that stores bytes.
 //!
-//! A failure prints one line that [`replay`](crate::torture::replay) takes.
+//! A failure prints one line that [`replay`](crate::replay) takes.
 
 use crate::torture::{Finding, Trial, catch};
 use floatgate_core::Refusal;

@@ -1,12 +1,13 @@
 //! What the kit can do with a scheme that was chosen by name.
 
+use floatgate_core::Catalog;
 use floatgate_core::catalog::Life;
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::{Ftl, Lpn, Refusal};
 
 use crate::suite::{self, Case};
 use crate::torture::rot::{self, Kind, Rot};
-use crate::torture::{self, Cuts, Effort, Finding, Script, Tally};
+use crate::torture::{self, Cuts, Effort, Finding, Line, Script, Tally, Trial};
 
 /// [`torture::random_cuts`] of one scheme.
 type RandomCuts = fn(u64, u64, &Effort, &mut dyn FnMut() -> bool) -> Result<Tally, Finding>;
@@ -77,7 +78,7 @@ impl Tested {
     /// Cuts a case everywhere, or along one chain of cuts.
     ///
     /// # Errors
-    /// What was lost, and a line that [`torture::replay`] takes.
+    /// What was lost, and a line that [`replay`] takes.
     pub fn cut(&self, case: &Case, effort: &Effort, only: Option<&Cuts>) -> Result<Tally, Finding> {
         (self.cut)(case, effort, only)
     }
@@ -85,7 +86,7 @@ impl Tested {
     /// [`torture::random_cuts`].
     ///
     /// # Errors
-    /// The first failure, with a line that [`torture::replay`] takes.
+    /// The first failure, with a line that [`replay`] takes.
     pub fn random_cuts(
         &self,
         seed: u64,
@@ -99,7 +100,7 @@ impl Tested {
     /// [`rot::rot_once`].
     ///
     /// # Errors
-    /// What broke, with a line that [`torture::replay`] takes.
+    /// What broke, with a line that [`replay`] takes.
     pub fn rot(&self, case: &Case, rot: Rot) -> Result<Tally, Finding> {
         (self.rot)(case, rot)
     }
@@ -107,16 +108,58 @@ impl Tested {
     /// [`rot::random_rot`].
     ///
     /// # Errors
-    /// The first failure, with a line that [`torture::replay`] takes.
+    /// The first failure, with a line that [`replay`] takes.
     pub fn random_rot(&self, seed: u64, kind: Kind, cases: u64) -> Result<Tally, Finding> {
         (self.random_rot)(seed, kind, cases)
     }
 
-    /// Plays the requests and cuts of [`torture::play`].
+    /// Plays the requests and cuts of [`play`].
     ///
     /// # Errors
     /// What was lost.
     pub fn play(&self, script: &Script) -> Result<Tally, Finding> {
         (self.play)(script)
     }
+
+    /// Does it.
+    ///
+    /// # Errors
+    /// What breaks.
+    pub fn replay(&self, trial: &Trial) -> Result<Tally, Finding> {
+        match trial {
+            Trial::Suite(case, every) => self.run(case, *every).map(|()| Tally::default()),
+            Trial::Cuts(case, cuts) => self.cut(case, &Effort::default(), Some(cuts)),
+            Trial::Rot(case, rot) => self.rot(case, *rot),
+            Trial::Script(script) => self.play(script),
+        }
+    }
+}
+
+/// Plays what the bytes say: the first a scheme of the catalog, the others a [`Script`]. Any bytes are an input, so this is
+/// what a fuzzer calls.
+///
+/// # Errors
+/// What was lost.
+pub fn play<L: AsRef<Tested>>(bytes: &[u8], catalog: &Catalog<L>) -> Result<Tally, Finding> {
+    let Some((&scheme, rest)) = bytes.split_first() else {
+        return Ok(Tally::default());
+    };
+    let scheme = &catalog[usize::from(scheme) % catalog.len()];
+    let script = Script::of(rest);
+    script.map_or(Ok(Tally::default()), |script| {
+        scheme.life.as_ref().play(&script)
+    })
+}
+
+/// Replays one line on a scheme of the catalog.
+///
+/// # Errors
+/// What is still broken, or what cannot be read in the line.
+pub fn replay<L: AsRef<Tested>>(line: &str, catalog: &Catalog<L>) -> Result<Tally, String> {
+    let line = Line::parse(line)?;
+    let scheme = catalog
+        .get(&line.scheme)
+        .map_err(|refusal| refusal.message)?;
+    let done = scheme.life.as_ref().replay(&line.trial);
+    done.map_err(|finding| finding.to_string())
 }

@@ -7,7 +7,7 @@
 //! with the flash and keep their budgets; the device goes on working. A request is acknowledged when the
 //! scheme's `write` has returned.
 //!
-//! A failure prints one line, and [`replay`] takes that line.
+//! A failure prints one line, and [`replay`](crate::replay) takes that line.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -33,9 +33,9 @@ pub mod rot;
 pub use cases::random_case;
 pub(crate) use cuts::cut;
 pub use cuts::{cut_everywhere, random_cuts};
-pub use line::{Finding, Line, Trial, replay};
+pub use line::{Finding, Line, Trial};
+pub use play::Script;
 pub(crate) use play::play_script;
-pub use play::{Script, play};
 
 /// How thorough a run is.
 #[derive(Clone, Copy, Debug)]

@@ -5,7 +5,8 @@ use std::process::{Command, Output};
 
 use floatgate_core::{Catalog, Striped};
 use floatgate_testkit::broken::{Broken, FORGETS_A_PAGE};
-use floatgate_testkit::torture::{Effort, play};
+use floatgate_testkit::play;
+use floatgate_testkit::torture::Effort;
 use floatgate_testkit::{Tested, checks};
 use my_ftl::Ring;
 

@@ -363,7 +363,7 @@ pub(crate) fn cut<S: Ftl>(
 /// Cuts one case everywhere. Returns the cut points tried.
 ///
 /// # Errors
-/// What was lost, and a line that [`replay`](super::replay) takes.
+/// What was lost, and a line that [`replay`](crate::replay) takes.
 pub fn cut_everywhere<S: Ftl>(case: &Case, effort: &Effort) -> Result<Tally, Finding> {
     cut::<S>(case, effort, None)
 }
@@ -371,7 +371,7 @@ pub fn cut_everywhere<S: Ftl>(case: &Case, effort: &Effort) -> Result<Tally, Fin
 /// Tortures random cases of a scheme until it has tried that many cut points, or `is_over` says so.
 ///
 /// # Errors
-/// The first failure, with a line that [`replay`](super::replay) takes.
+/// The first failure, with a line that [`replay`](crate::replay) takes.
 pub fn random_cuts<S: Ftl>(
     seed: u64,
     cut_points: u64,

@@ -11,12 +11,10 @@
 use std::fmt::{Display, Formatter};
 
 use super::rot::{Kind, Rot};
-use super::{Cuts, Script, Tally};
+use super::{Cuts, Script};
 use crate::case::Case;
 use crate::cut::Tear;
 use crate::suite::CHECK_EVERY;
-use crate::tested::Tested;
-use floatgate_core::Catalog;
 
 /// A scheme, and what is done with it.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,7 +43,7 @@ pub enum Trial {
 pub struct Finding {
     /// What broke.
     pub what: String,
-    /// What [`replay`] takes.
+    /// What [`replay`](crate::replay) takes.
     pub line: Box<Line>,
 }
 
@@ -136,32 +134,6 @@ impl Trial {
             Self::Script(_) => None,
         }
     }
-
-    /// Does it.
-    ///
-    /// # Errors
-    /// What breaks.
-    pub fn run(&self, tested: &Tested) -> Result<Tally, Finding> {
-        match self {
-            Self::Suite(case, every) => tested.run(case, *every).map(|()| Tally::default()),
-            Self::Cuts(case, cuts) => tested.cut(case, &super::Effort::default(), Some(cuts)),
-            Self::Rot(case, rot) => tested.rot(case, *rot),
-            Self::Script(script) => tested.play(script),
-        }
-    }
-}
-
-/// Replays one line on a scheme of the catalog.
-///
-/// # Errors
-/// What is still broken, or what cannot be read in the line.
-pub fn replay<L: AsRef<Tested>>(line: &str, catalog: &Catalog<L>) -> Result<Tally, String> {
-    let line = Line::parse(line)?;
-    let scheme = catalog
-        .get(&line.scheme)
-        .map_err(|refusal| refusal.message)?;
-    let done = line.trial.run(scheme.life.as_ref());
-    done.map_err(|finding| finding.to_string())
 }
 
 impl Display for Line {

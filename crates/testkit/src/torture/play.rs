@@ -5,8 +5,6 @@ use super::model::{INITIAL, PAGE_BYTES, Request};
 use super::{Cuts, Effort, Finding, Tally, Trial, catch, is_without_room, random_case};
 use crate::cut::{CutFlash, Tear};
 use crate::ram::RamFlash;
-use crate::tested::Tested;
-use floatgate_core::Catalog;
 use floatgate_core::ftl::{Ftl, MountError};
 use floatgate_core::rng::SplitMix64;
 
@@ -70,22 +68,6 @@ impl Script {
         let steps = self.steps.iter().flatten();
         self.seed.iter().chain(steps).copied()
     }
-}
-
-/// Plays what the bytes say: the first a scheme of the catalog, the others a [`Script`]. Any bytes are an input, so this is
-/// what a fuzzer calls.
-///
-/// # Errors
-/// What was lost.
-pub fn play<L: AsRef<Tested>>(bytes: &[u8], catalog: &Catalog<L>) -> Result<Tally, Finding> {
-    let Some((&scheme, rest)) = bytes.split_first() else {
-        return Ok(Tally::default());
-    };
-    let scheme = &catalog[usize::from(scheme) % catalog.len()];
-    let script = Script::of(rest);
-    script.map_or(Ok(Tally::default()), |script| {
-        scheme.life.as_ref().play(&script)
-    })
 }
 
 /// Plays a script on a scheme.

@@ -36,7 +36,7 @@ enum Outcome {
 /// Runs a case, damages its flash, and brings it up by both means.
 ///
 /// # Errors
-/// What broke, with a line that [`replay`](super::replay) takes.
+/// What broke, with a line that [`replay`](crate::replay) takes.
 pub fn rot_once<S: Ftl>(case: &Case, rot: Rot) -> Result<Tally, Finding> {
     let effort = Effort::default();
     prepare::<S>(case, &effort, None)
@@ -47,7 +47,7 @@ pub fn rot_once<S: Ftl>(case: &Case, rot: Rot) -> Result<Tally, Finding> {
 /// Random cases of a scheme, so many, each damaged in a random way of that kind.
 ///
 /// # Errors
-/// The first failure, with a line that [`replay`](super::replay) takes.
+/// The first failure, with a line that [`replay`](crate::replay) takes.
 pub fn random_rot<S: Ftl>(seed: u64, kind: Kind, cases: u64) -> Result<Tally, Finding> {
     let mut rng = SplitMix64::new(seed);
     let mut tally = Tally::default();
