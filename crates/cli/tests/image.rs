@@ -94,7 +94,7 @@ fn bad_input_is_refused_and_nothing_is_left() {
     };
     place.file("no.img", "this is no image");
     place.file("there.img", "");
-    refused("image create there.img", "error: cannot create there.img: ");
+    refused("image create there.img", "error: create there.img: ");
     refused(
         "image create there.img",
         "\n  help: name another file, or remove this one",
@@ -127,7 +127,7 @@ fn bad_input_is_refused_and_nothing_is_left() {
     );
     refused(
         "image create no/such/a.img",
-        "error: cannot create no/such/a.img: ",
+        "error: create no/such/a.img: ",
     );
     refused("image info missing.img", "error: open missing.img: ");
     for command in ["info", "dump"] {
