@@ -46,7 +46,7 @@ impl<S: Ftl<Page = Lpn>, N: Nand> BlockDevice<S, N> {
     /// # Errors
     /// A refusal if scheme, options and chip do not fit together.
     pub fn create(nand: N, options: &S::Options) -> Result<Self, DeviceError> {
-        let mut flash = NandFlash::new(nand);
+        let mut flash = NandFlash::new(nand)?;
         let space = Space::whole(flash.ledger.geometry());
         let written = (0..space.blocks()).any(|b| flash.ledger.write_pointer(Pbn(b)) > 0);
         if written {
@@ -65,11 +65,11 @@ impl<S: Ftl<Page = Lpn>, N: Nand> BlockDevice<S, N> {
     /// the scheme's tables; an error of the chip, after which another attempt may succeed.
     pub fn open(nand: N, options: &S::Options, mode: RecoveryMode) -> Result<Self, DeviceError> {
         // New programs need higher sequence numbers than all there are, and these must stay valid.
-        if nand.last_sequence() > SEQUENCE_MAX / 2 {
-            let text = format!("sequence number {} is out of range", nand.last_sequence());
+        let mut flash = NandFlash::new(nand)?;
+        if flash.ledger.sequence > SEQUENCE_MAX / 2 {
+            let text = format!("sequence number {} is out of range", flash.ledger.sequence);
             return Err(DeviceError::Corrupt { text });
         }
-        let mut flash = NandFlash::new(nand);
         let space = Space::whole(flash.ledger.geometry());
         let ftl = S::recover(&space, options, mode, &mut flash).map_err(mount_failed)?;
         Self::assemble(ftl, flash)
@@ -160,17 +160,18 @@ impl<S: Ftl<Page = Lpn>, N: Nand> BlockDevice<S, N> {
     /// Reads whole pages into the request's buffer.
     fn read_pages(&mut self, first: u32, count: u32) -> Result<&[u8], DeviceError> {
         self.idle_since_ns = None;
-        self.flash.new_request(count);
+        self.flash.new_request(Lpn(first), count);
         let outcome = self
             .ftl
             .read(&mut self.flash, &Run::whole(Lpn(first), count));
         // A scheme that keeps its map in flash may have to program to serve a read; if that fails, writing
         // ends. An unreadable page does not end it.
         match outcome {
-            Err(error @ (NandError::Unreadable { .. } | NandError::Erased { .. })) => {
-                return Err(error.into());
-            }
+            Err(error) if error.is_lost_page() => return Err(error.into()),
             outcome => self.stop_writing_on_error(outcome)?,
+        }
+        if let Some(lpn) = self.flash.missing() {
+            return Err(NandError::Stale { lpn }.into());
         }
         Ok(self.flash.buffer())
     }
@@ -189,17 +190,20 @@ impl<S: Ftl<Page = Lpn>, N: Nand> BlockDevice<S, N> {
         let pages = self.pages(sector, data.len());
         self.idle_since_ns = None;
         let (head, tail) = self.edges(&pages, data.len())?;
-        let buffer = self.flash.new_request(pages.count);
+        let buffer = self.flash.new_request(Lpn(pages.first), pages.count);
         let end = pages.offset + data.len();
         buffer[..pages.offset].copy_from_slice(&head);
         buffer[pages.offset..end].copy_from_slice(data);
         buffer[end..].copy_from_slice(&tail);
         let run = Run::whole(Lpn(pages.first), pages.count);
         let outcome = self.ftl.write(&mut self.flash, &run);
-        self.finish_change(outcome)
+        self.finish_change(outcome)?;
+        self.flash.register.finish_request();
+        Ok(())
     }
 
-    /// Drops the pages that a range covers whole: they read as zeroes, after a power cut as zeroes or as before.
+    /// Drops the pages that a range covers whole: they read as zeroes. Once flushed they do so for good; before, a power
+    /// cut may bring back anything that they once held.
     ///
     /// # Errors
     /// As [`BlockDevice::write`].
@@ -214,21 +218,28 @@ impl<S: Ftl<Page = Lpn>, N: Nand> BlockDevice<S, N> {
         let pages = (end - first) as u32;
         // No scheme puts trimmed pages into the buffer, but slots index its pages.
         self.idle_since_ns = None;
-        self.flash.new_request(pages);
+        self.flash.new_request(Lpn(first as u32), pages);
         let run = Run::whole(Lpn(first as u32), pages);
         let unwritten_reads = self.flash.unwritten_reads;
         let outcome = self.ftl.trim(&mut self.flash, &run);
         // A page that is absent from a trim is no read.
         self.flash.unwritten_reads = unwritten_reads;
-        self.finish_change(outcome)
+        self.finish_change(outcome)?;
+        let sequence = self.flash.ledger.sequence;
+        for lpn in first..end {
+            self.flash.register.trim(Lpn(lpn as u32), sequence);
+        }
+        Ok(())
     }
 
     /// Returns once everything acknowledged survives a crash of the machine.
     ///
     /// # Errors
-    /// As [`Nand::flush`].
+    /// As [`Nand::flush`]. What was written since the last flush that succeeded may then be lost; the device is
+    /// read-only, and no later flush succeeds.
     pub fn flush(&mut self) -> Result<(), DeviceError> {
-        Ok(self.flash.flush()?)
+        let outcome = self.flash.flush();
+        self.stop_writing_on_error(outcome)
     }
 
     /// Passes the time to the scheme, in nanoseconds from any start; call it before requests, and now and then while
@@ -262,7 +273,7 @@ impl<S: Ftl<Page = Lpn>, N: Nand> BlockDevice<S, N> {
             let outcome = self.ftl.shutdown(&mut self.flash);
             self.finish_change(outcome)?;
         }
-        self.flash.flush()?;
+        self.flash.flush_with_register()?;
         Ok(self.flash.into_nand())
     }
 

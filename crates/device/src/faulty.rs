@@ -279,6 +279,17 @@ impl<N: Damage> Nand for Faulty<N> {
         self.nand.mark_bad(block, state)
     }
 
+    fn load_register(&mut self, page: usize, entries: &mut [u64]) -> Result<(), NandError> {
+        self.nand.load_register(page, entries)
+    }
+
+    fn save_register(&mut self, page: usize, entries: &[u64]) -> Result<(), NandError> {
+        if self.dead {
+            return Err(NandError::PowerCut);
+        }
+        self.nand.save_register(page, entries)
+    }
+
     fn flush(&mut self) -> Result<(), NandError> {
         if self.dead {
             return Err(NandError::PowerCut);

@@ -4,14 +4,16 @@ use floatgate_core::flash::{
     Cause, Flash, OobRead, Preload, Slot, SpareArea, SpareRead, start_content,
 };
 use floatgate_core::ledger::Ledger;
-use floatgate_core::{Pbn, Ppn};
+use floatgate_core::{Lpn, Pbn, Ppn};
 
 use crate::nand::{Nand, NandError, Spare};
+use crate::register::{Register, Verdict};
 
 /// A [`Flash`] on a [`Nand`]. It stores bytes and has no clock.
 ///
 /// A page whose source can no longer be read is copied as *lost*: the merge or collection that moves it goes
-/// on, and a host read of it is an error, never other bytes.
+/// on, and a host read of it is an error, never other bytes. Neither is a page of the host read as an older version, as
+/// far as the [`Register`] knows, nor as another page.
 #[derive(Debug)]
 pub struct NandFlash<N> {
     nand: N,
@@ -21,6 +23,12 @@ pub struct NandFlash<N> {
     pub unwritten_reads: u64,
     /// Pages that were lost while being copied.
     pub lost_copies: u64,
+    /// What is known of each logical page.
+    pub(crate) register: Register,
+    /// First logical page of the current request.
+    first: Lpn,
+    /// A page of it for which there is nothing, although something was written.
+    missing: Option<Lpn>,
     /// The host's pages of the current request, by slot.
     buffer: Vec<u8>,
     scratch: Vec<u8>,
@@ -28,22 +36,29 @@ pub struct NandFlash<N> {
 
 impl<N: Nand> NandFlash<N> {
     /// The flash on a chip in any state.
-    pub fn new(nand: N) -> Self {
+    ///
+    /// # Errors
+    /// If the register cannot be read.
+    pub fn new(mut nand: N) -> Result<Self, NandError> {
+        let register = Register::load(&mut nand)?;
         let geometry = nand.geometry().clone();
         let mut ledger = Ledger::new(&geometry, nand.page_bytes() as u32).storing_bytes();
-        ledger.sequence = nand.last_sequence();
+        ledger.sequence = nand.last_sequence().max(register.last_sequence());
         for block in (0..geometry.blocks()).map(Pbn) {
             let programmed = |page| nand.is_programmed(geometry.ppn(block, page));
             ledger.restore(block, nand.erase_count(block), programmed);
         }
-        Self {
+        Ok(Self {
             ledger,
             unwritten_reads: 0,
             lost_copies: 0,
+            register,
+            first: Lpn(0),
+            missing: None,
             buffer: Vec::new(),
             scratch: vec![0; nand.page_bytes()],
             nand,
-        }
+        })
     }
 
     /// The chip.
@@ -62,7 +77,10 @@ impl<N: Nand> NandFlash<N> {
     }
 
     /// Clears the host's buffer for a request of that many pages.
-    pub fn new_request(&mut self, pages: u32) -> &mut [u8] {
+    pub fn new_request(&mut self, first: Lpn, pages: u32) -> &mut [u8] {
+        self.first = first;
+        self.missing = None;
+        self.register.drop_request();
         self.buffer.clear();
         self.buffer
             .resize(pages as usize * self.nand.page_bytes(), 0);
@@ -74,12 +92,39 @@ impl<N: Nand> NandFlash<N> {
         &self.buffer
     }
 
-    /// Returns once everything programmed survives a crash of the machine.
+    /// A page of the request that should have been there.
+    pub(crate) fn missing(&self) -> Option<Lpn> {
+        self.missing
+    }
+
+    /// Returns once everything programmed and trimmed survives a crash of the machine.
     ///
     /// # Errors
     /// As [`Nand::flush`].
     pub fn flush(&mut self) -> Result<(), NandError> {
-        self.nand.flush()
+        self.nand.flush()?;
+        if self.register.has_trims() {
+            self.register.save(&mut self.nand)?;
+            self.nand.flush()?;
+        }
+        Ok(())
+    }
+
+    /// The same, and keeps the register, so that nothing older is ever read for what is there now.
+    ///
+    /// # Errors
+    /// As [`Nand::flush`].
+    pub fn flush_with_register(&mut self) -> Result<(), NandError> {
+        self.nand.flush()?;
+        if self.register.has_changes() {
+            self.register.save(&mut self.nand)?;
+            self.nand.flush()?;
+        }
+        Ok(())
+    }
+
+    fn lpn_of(&self, slot: Slot) -> Lpn {
+        Lpn(self.first.0 + slot.0)
     }
 
     fn slot_range(&self, slot: Slot) -> std::ops::Range<usize> {
@@ -108,14 +153,6 @@ impl<N: Nand> NandFlash<N> {
     }
 }
 
-/// A page that only records a loss is unreadable.
-fn not_lost(page: Ppn, spare: Spare) -> Result<(), NandError> {
-    if spare.lost {
-        return Err(NandError::Unreadable { page });
-    }
-    Ok(())
-}
-
 impl<N: Nand> Flash for NandFlash<N> {
     type Token = ();
     type Error = NandError;
@@ -131,14 +168,27 @@ impl<N: Nand> Flash for NandFlash<N> {
 
     fn read_host(&mut self, slot: Slot, from: Ppn, _after: ()) -> Result<(), NandError> {
         self.ledger.read(from, Cause::Host);
-        let range = self.slot_range(slot);
-        not_lost(from, self.nand.read(from, &mut self.buffer[range])?)
+        let (range, lpn) = (self.slot_range(slot), self.lpn_of(slot));
+        let spare = self.nand.read(from, &mut self.buffer[range.clone()])?;
+        // A table or a page that was forged may lead to the content of another page.
+        if spare.lost || spare.oob.lpn != lpn {
+            return Err(NandError::Unreadable { page: from });
+        }
+        match self.register.judge(lpn, spare.stamp) {
+            Verdict::Current => {}
+            Verdict::Trimmed => self.buffer[range].fill(0),
+            Verdict::Stale => return Err(NandError::Stale { lpn }),
+        }
+        Ok(())
     }
 
     fn absent(&mut self, slot: Slot, _after: ()) {
         self.unwritten_reads += 1;
-        let range = self.slot_range(slot);
+        let (range, lpn) = (self.slot_range(slot), self.lpn_of(slot));
         self.buffer[range].fill(0);
+        if self.register.has_content(lpn) {
+            self.missing = Some(lpn);
+        }
     }
 
     fn program_host(
@@ -148,9 +198,11 @@ impl<N: Nand> Flash for NandFlash<N> {
         oob: impl SpareArea,
         _after: (),
     ) -> Result<(), NandError> {
-        let (spare, range) = (self.spare(oob), self.slot_range(slot));
+        let (mut spare, range) = (self.spare(oob), self.slot_range(slot));
+        spare.stamp = spare.sequence;
         self.nand.program(to, &spare, &self.buffer[range])?;
         self.note_program(to, &spare, Cause::Host);
+        self.register.note_write(spare.oob.lpn, spare.sequence);
         Ok(())
     }
 
@@ -165,7 +217,7 @@ impl<N: Nand> Flash for NandFlash<N> {
         self.ledger.read(from, cause);
         let mut spare = self.spare(oob);
         match self.nand.read(from, &mut self.scratch) {
-            Ok(read) => spare.lost = read.lost,
+            Ok(read) => (spare.lost, spare.stamp) = (read.lost, read.stamp),
             Err(NandError::Unreadable { .. } | NandError::Erased { .. }) => spare.lost = true,
             Err(error) => return Err(error),
         }
@@ -248,7 +300,8 @@ impl<N: Nand> Preload for NandFlash<N> {
     ) -> Result<(), NandError> {
         for page in 0..pages {
             let to = self.ledger.geometry().ppn(block, page);
-            let spare = self.spare(oob_of(page));
+            let mut spare = self.spare(oob_of(page));
+            spare.stamp = spare.sequence;
             self.scratch = start_content(spare.oob.lpn, self.nand.page_bytes());
             self.nand.program(to, &spare, &self.scratch)?;
             self.ledger.sequence = spare.sequence;

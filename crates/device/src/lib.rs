@@ -7,6 +7,7 @@
 //! | [`ram`] | [`RamNand`]: a chip in memory |
 //! | [`faulty`] | [`Faulty`]: a chip that fails as planned, and loses power |
 //! | [`spares`] | [`Spares`]: bad blocks, wear levelling, paired pages |
+//! | [`register`] | what is known of each logical page beside the scheme |
 //! | [`flash`] | [`NandFlash`]: the flash of a scheme on any of them |
 //! | [`block`] | [`BlockDevice`]: sectors, on one scheme and one flash |
 //! | [`stored`] | [`Stored`]: all of this for a scheme chosen by name |
@@ -18,6 +19,7 @@ pub mod flash;
 pub mod image;
 pub mod nand;
 pub mod ram;
+pub mod register;
 pub mod spares;
 pub mod stored;
 

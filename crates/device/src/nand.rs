@@ -61,6 +61,8 @@ pub struct Spare {
     pub oob: Oob,
     /// Device-wide number of the program.
     pub sequence: u64,
+    /// The number of the program with which the host wrote this content: copies keep it. 0 where there is none.
+    pub stamp: u64,
     /// The scheme's own bytes.
     pub bytes: [u8; SCHEME_BYTES],
     /// The content was lost before the page was moved here: the page names what is missing, its bytes mean nothing.
@@ -75,6 +77,7 @@ impl Spare {
         Self {
             oob,
             sequence,
+            stamp: 0,
             bytes: [0; SCHEME_BYTES],
             lost: false,
             place: Place::default(),
@@ -147,6 +150,11 @@ pub enum NandError {
         /// The page.
         page: Ppn,
     },
+    /// What was found is older than what is known to have been there.
+    Stale {
+        /// The logical page.
+        lpn: Lpn,
+    },
     /// The chip reported a failed program: the block must not be used any more.
     ProgramFailed {
         /// The page.
@@ -183,6 +191,11 @@ impl std::fmt::Display for NandError {
         match self {
             Self::Unreadable { page } => write!(f, "physical page {} is unreadable", page.0),
             Self::Erased { page } => write!(f, "physical page {} is erased", page.0),
+            Self::Stale { lpn } => write!(
+                f,
+                "the newest content of logical page {} is lost; what is left is older",
+                lpn.0
+            ),
             Self::ProgramFailed { page } => {
                 write!(f, "physical page {} cannot be programmed", page.0)
             }
@@ -197,6 +210,16 @@ impl std::fmt::Display for NandError {
             Self::Misuse { text } => write!(f, "NAND rule broken: {text}"),
             Self::Io { doing, source } => write!(f, "cannot {doing} the image: {source}"),
         }
+    }
+}
+
+impl NandError {
+    /// Whether one page is lost, and nothing else is wrong.
+    pub fn is_lost_page(&self) -> bool {
+        matches!(
+            self,
+            Self::Unreadable { .. } | Self::Erased { .. } | Self::Stale { .. }
+        )
     }
 }
 
@@ -265,6 +288,20 @@ pub trait Nand {
 
     /// Returns once everything done so far survives a crash of the machine.
     fn flush(&mut self) -> Result<(), NandError>;
+
+    /// Fills a page of the device's register ([`crate::register`]) as it was last kept; entries never kept are left
+    /// as they are.
+    fn load_register(&mut self, page: usize, entries: &mut [u64]) -> Result<(), NandError> {
+        let _ = (page, entries);
+        Ok(())
+    }
+
+    /// Keeps a page of the device's register, for good once [`Nand::flush`] has returned. Only what was flushed before
+    /// may be in it.
+    fn save_register(&mut self, page: usize, entries: &[u64]) -> Result<(), NandError> {
+        let _ = (page, entries);
+        Ok(())
+    }
 
     /// Everything programmed so far may now be the only copy of flushed data, although nothing was erased: once a
     /// scheme has copied the last page out of a block, a recovery may treat the rest of that block as void.
@@ -338,6 +375,12 @@ impl<N: Nand + ?Sized> Nand for &mut N {
     }
     fn flush(&mut self) -> Result<(), NandError> {
         (**self).flush()
+    }
+    fn load_register(&mut self, page: usize, entries: &mut [u64]) -> Result<(), NandError> {
+        (**self).load_register(page, entries)
+    }
+    fn save_register(&mut self, page: usize, entries: &[u64]) -> Result<(), NandError> {
+        (**self).save_register(page, entries)
     }
     fn mark_at_risk(&mut self) {
         (**self).mark_at_risk();

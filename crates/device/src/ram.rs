@@ -22,6 +22,8 @@ pub struct RamNand {
     /// Highest programmed position + 1 of each block.
     written: Vec<u32>,
     last_sequence: u64,
+    /// By page of the register.
+    register: Vec<Vec<u64>>,
 }
 
 impl RamNand {
@@ -35,6 +37,7 @@ impl RamNand {
             states: vec![BlockState::Good; blocks],
             written: vec![0; blocks],
             last_sequence: 0,
+            register: Vec::new(),
             geometry: geometry.clone(),
         }
     }
@@ -108,6 +111,20 @@ impl Nand for RamNand {
 
     fn mark_bad(&mut self, block: Pbn, state: BlockState) -> Result<(), NandError> {
         self.states[block.index()] = state;
+        Ok(())
+    }
+
+    fn load_register(&mut self, page: usize, entries: &mut [u64]) -> Result<(), NandError> {
+        if let Some(kept) = self.register.get(page).filter(|kept| !kept.is_empty()) {
+            entries.copy_from_slice(kept);
+        }
+        Ok(())
+    }
+
+    fn save_register(&mut self, page: usize, entries: &[u64]) -> Result<(), NandError> {
+        let pages = self.register.len().max(page + 1);
+        self.register.resize(pages, Vec::new());
+        self.register[page] = entries.to_vec();
         Ok(())
     }
 

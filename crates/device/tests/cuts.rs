@@ -268,7 +268,7 @@ impl Case {
     /// For a scheme without a recovery: the newest readable version of every page is what was acknowledged.
     fn scan_only(&self, chip: RamNand, expect: &Expect) -> Result<(), Failed> {
         let mounted = Spares::mount(chip, self.spares).unwrap();
-        let contents = scan(&mut NandFlash::new(mounted), expect.after.len());
+        let contents = scan(&mut NandFlash::new(mounted).unwrap(), expect.after.len());
         for (page, content) in contents.into_iter().enumerate() {
             let content = content.unwrap_or_else(|| vec![0; PAGE_BYTES]);
             if !expect.allows(page, &content) {

@@ -69,7 +69,7 @@ impl UntilReadOnly {
         if !trims {
             let shadow = (host.shadow, host.maybe);
             let chip = host.device.into_nand().into_nand().into_inner();
-            let mut flash = NandFlash::new(Spares::mount(chip, self.spares).unwrap());
+            let mut flash = NandFlash::new(Spares::mount(chip, self.spares).unwrap()).unwrap();
             for (page, content) in scan(&mut flash, shadow.0.len()).into_iter().enumerate() {
                 let content = content.unwrap_or_else(|| vec![0; PAGE_BYTES]);
                 let maybe = shadow

@@ -6,11 +6,13 @@ use floatgate_core::{ProgramOrder, Refusal, Role};
 use serde::Serialize;
 
 use super::claims::Claims;
+use super::disk::Disk;
 use super::finding::{Finding, Severity};
-use super::format::{PageFault, PageHeader};
+use super::format::{PageFault, PageHeader, REGISTER_BYTES, decode_register};
 use super::reader::{BlockSeen, Reader, Slot};
 use super::{ImageError, io};
 use crate::nand::{BlockState, PlaceKind};
+use crate::register::PAGE_ENTRIES;
 
 /// Whether a scheme, by its name, accepts the options stored in an image; `None` for an unknown scheme.
 pub type TakesOptions<'a> = dyn Fn(&str, &str) -> Option<Result<(), Refusal>> + 'a;
@@ -100,7 +102,7 @@ pub fn check(path: &Path, takes_options: &TakesOptions<'_>) -> Result<CheckRepor
         pages_erased: 0,
         findings: Vec::new(),
     };
-    let reader = match Reader::open(path, false) {
+    let mut reader = match Reader::open(path, false) {
         Ok(reader) => reader,
         Err(error @ (ImageError::Io { .. } | ImageError::Locked { .. })) => return Err(error),
         Err(error) => {
@@ -119,6 +121,8 @@ pub fn check(path: &Path, takes_options: &TakesOptions<'_>) -> Result<CheckRepor
         return Ok(report);
     }
     check_scheme(&reader, takes_options, &mut report);
+    reader.find_end().map_err(|e| io("read", path, e))?;
+    check_register(&reader, &mut report).map_err(|e| io("read", path, e))?;
     let Ok(seen_by_scheme) =
         crate::spares::virtual_geometry(&reader.header.geometry, &reader.header.spares)
     else {
@@ -130,6 +134,7 @@ pub fn check(path: &Path, takes_options: &TakesOptions<'_>) -> Result<CheckRepor
         tops: Vec::new(),
         bad_blocks: vec![0; reader.header.geometry.dies as usize],
         sequences: Vec::new(),
+        unfinished: 0,
         data: vec![0; reader.header.page_bytes as usize],
         reader: &reader,
         report: &mut report,
@@ -166,8 +171,8 @@ fn check_header(reader: &Reader, report: &mut CheckReport) {
     }
     if let [Ok(a), Ok(b)] = &reader.copies {
         let (mut a, mut b) = (a.clone(), b.clone());
-        (a.clean, a.sequence) = (false, 0);
-        (b.clean, b.sequence) = (false, 0);
+        (a.clean, a.sequence, a.durable) = (false, 0, 0);
+        (b.clean, b.sequence, b.durable) = (false, 0, 0);
         if a != b {
             let text = "the two headers describe different images";
             report.add(Severity::Error, "headers-differ", nowhere, text);
@@ -188,6 +193,25 @@ fn check_header(reader: &Reader, report: &mut CheckReport) {
         let text = "not closed in order: the next start has to recover";
         report.add(Severity::Note, "not-clean", nowhere, text);
     }
+}
+
+fn check_register(reader: &Reader, report: &mut CheckReport) -> std::io::Result<()> {
+    let pages = reader.header.geometry.logical_pages as usize;
+    for page in 0..pages.div_ceil(PAGE_ENTRIES) {
+        let (mut bytes, mut entries) = ([0; REGISTER_BYTES], [0; PAGE_ENTRIES]);
+        reader
+            .disk
+            .read(&mut bytes, reader.layout.register_at(page))?;
+        if !decode_register(&bytes, page, &mut entries) {
+            let text = format!(
+                "page {page} of the register fails its checksum: trims of logical pages {} to {} may be forgotten",
+                page * PAGE_ENTRIES,
+                pages.min((page + 1) * PAGE_ENTRIES) - 1
+            );
+            report.add(Severity::Error, "register", (None, None), text);
+        }
+    }
+    Ok(())
 }
 
 /// Checks what the header says about the scheme.
@@ -223,6 +247,8 @@ struct Pass<'a> {
     /// these are failed programs.
     tops: Vec<(usize, u32)>,
     sequences: Vec<Numbered>,
+    /// Pages that the next start discards.
+    unfinished: usize,
     data: Vec<u8>,
 }
 
@@ -243,19 +269,28 @@ impl Pass<'_> {
             }
         }
         self.wear(block, &seen);
+        let stale = seen
+            .slots
+            .iter()
+            .filter(|slot| matches!(slot, Slot::Stale(_)));
+        let stale = stale.count();
+        if stale > 0 {
+            let text = format!(
+                "{} from before its last erase not freed yet",
+                plural(stale, "page")
+            );
+            self.report
+                .add(Severity::Note, "stale-pages", (Some(block), None), text);
+        }
         self.claims.next_block();
         let first = block * self.reader.header.geometry.pages_per_block;
         let mut below: Option<PageHeader> = None;
         for (page, slot) in (first..).zip(&seen.slots) {
             match slot {
-                Slot::Erased => self.report.pages_erased += 1,
-                Slot::Stale(era) => {
+                Slot::Erased | Slot::Stale(_) => self.report.pages_erased += 1,
+                Slot::Unfinished => {
+                    self.unfinished += 1;
                     self.report.pages_erased += 1;
-                    let text = format!(
-                        "programmed after {era} erases, the block has {}: an erase was cut short",
-                        seen.record.erases
-                    );
-                    self.add(Severity::Note, "stale-page", page, text);
                 }
                 Slot::Fault(fault) => self.fault(page, *fault, &seen),
                 Slot::Programmed(header) => {
@@ -275,7 +310,7 @@ impl Pass<'_> {
         let mut above = seen.slots[position as usize + 1..].iter();
         // Where any program order is allowed, any page may have been the last.
         let is_top = geometry.program_order == ProgramOrder::Any
-            || above.all(|slot| matches!(slot, Slot::Erased | Slot::Stale(_)));
+            || above.all(|slot| !matches!(slot, Slot::Fault(_) | Slot::Programmed(_)));
         let is_bad = seen.record.state != BlockState::Good;
         if is_top {
             let die = geometry.die_of(block);
@@ -310,8 +345,13 @@ impl Pass<'_> {
         below: &mut Option<PageHeader>,
     ) {
         if !header.fits(&self.data) {
-            let text = "torn or rotten: its bytes fail the checksum".into();
-            self.unreadable("page-checksum", page, text, seen);
+            // What a cut has torn is unfinished, and not seen here.
+            let severity = match seen.record.state {
+                BlockState::Good => Severity::Error,
+                _ => Severity::Note,
+            };
+            let text = "rotten: its bytes fail the checksum".into();
+            self.add(severity, "page-checksum", page, text);
             return;
         }
         self.report.pages_good += 1;
@@ -380,6 +420,14 @@ impl Pass<'_> {
 
     /// Findings that take all blocks together.
     fn whole_chip(self) {
+        if self.unfinished > 0 {
+            let text = format!(
+                "{} written after something that did not reach the disk: the next start discards what was never flushed",
+                plural(self.unfinished, "page")
+            );
+            self.report
+                .add(Severity::Note, "unfinished", (None, None), text);
+        }
         let spare_blocks = self.reader.header.spares.spare_blocks;
         for (block, (severity, kind, text)) in self.claims.rivals() {
             self.report.add(severity, kind, (Some(block), None), text);

@@ -2,12 +2,15 @@
 
 use std::fs::File;
 use std::io::ErrorKind;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::{Ftl, Lpn};
 use floatgate_core::{Geometry, ProgramOrder, Refusal};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, renameat_with};
+use rustix::io::Errno;
 
 use super::format::{HEADER_BYTES, Header, Layout};
 use super::{Durability, ImageError, ImageInfo, ImageNand, info, io};
@@ -65,6 +68,7 @@ impl ImageSpec {
         let header = Header {
             clean: true,
             sequence: 1,
+            durable: 0,
             geometry,
             page_bytes: self.page_bytes,
             spares: self.spares,
@@ -134,50 +138,98 @@ pub fn create<S: Ftl<Page = Lpn>>(path: &Path, spec: &ImageSpec) -> Result<Image
     if path.symlink_metadata().is_ok() {
         return Err(io("create", path, ErrorKind::AlreadyExists.into()).into());
     }
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(
-        ".{:016x}.tmp",
-        u64::from_le_bytes(header.uuid[..8].try_into().expect("8"))
-    ));
-    let unfinished = path.with_file_name(name);
-    let made = fill_in::<S>(&unfinished, &header, spec, &options)
-        .and_then(|()| rename_new(&unfinished, path).map_err(|e| io("create", path, e).into()));
-    match made {
-        Ok(()) => Ok(info(path)?),
-        Err(error) => {
-            let _ = std::fs::remove_file(&unfinished);
-            Err(match error {
-                // The user's name, not that of the temporary file.
-                DeviceError::Image(ImageError::Io { doing, source, .. }) => {
-                    io(doing, path, source).into()
+    let failed = |error| io("create", path, error);
+    let unnamed = Unnamed::new(path, &header).map_err(failed)?;
+    let file = unnamed.file.try_clone().map_err(failed)?;
+    fill(&file, &header).map_err(|error| io("write", path, error))?;
+    let nand = ImageNand::open_on(file, path, Durability::Machine)?;
+    let spares = Spares::format(nand, spec.spares)?;
+    let device = BlockDevice::<S, _>::create(spares, &options)?;
+    device.into_nand().into_nand().close()?;
+    unnamed.name(path).map_err(failed)?;
+    Ok(info(path)?)
+}
+
+/// A file without a name: the end of the process removes it. Where the file system has no such files it has a temporary
+/// name, which the end of the process leaves behind.
+struct Unnamed {
+    file: File,
+    temporary: Option<PathBuf>,
+}
+
+impl Unnamed {
+    fn new(path: &Path, header: &Header) -> std::io::Result<Self> {
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(0o666);
+        match rustix::fs::open(folder_of(path), flags, mode) {
+            Ok(file) => {
+                return Ok(Self {
+                    file: file.into(),
+                    temporary: None,
+                });
+            }
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut name = path.file_name().unwrap_or_default().to_os_string();
+        let number = u64::from_le_bytes(header.uuid[..8].try_into().expect("8"));
+        name.push(format!(".{number:016x}.tmp"));
+        let temporary = path.with_file_name(name);
+        let options = File::options()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(&temporary);
+        Ok(Self {
+            file: options?,
+            temporary: Some(temporary),
+        })
+    }
+
+    /// Gives the file its name, unless that was taken in the meantime. The name survives a crash of the machine.
+    fn name(mut self, path: &Path) -> std::io::Result<()> {
+        match self.temporary.take() {
+            None => {
+                let open = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+                linkat(CWD, open, CWD, path, AtFlags::SYMLINK_FOLLOW)?;
+            }
+            Some(temporary) => {
+                let named = rename_new(&temporary, path);
+                if named.is_err() {
+                    self.temporary = Some(temporary);
                 }
-                other => other,
-            })
+                named?;
+            }
+        }
+        File::open(folder_of(path))?.sync_all()
+    }
+}
+
+impl Drop for Unnamed {
+    fn drop(&mut self) {
+        if let Some(temporary) = &self.temporary {
+            let _ = std::fs::remove_file(temporary);
         }
     }
 }
 
-/// Gives a file its name, unless that was taken in the meantime.
-fn rename_new(from: &Path, to: &Path) -> std::io::Result<()> {
-    use rustix::fs::{CWD, RenameFlags, renameat_with};
-    use rustix::io::Errno;
-    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // Not every file system supports the flag; the name was free when it was checked above.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => std::fs::rename(from, to),
-        outcome => Ok(outcome?),
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
     }
 }
 
-fn fill_in<S: Ftl<Page = Lpn>>(
-    path: &Path,
-    header: &Header,
-    spec: &ImageSpec,
-    options: &S::Options,
-) -> Result<(), DeviceError> {
-    let nand = ImageNand::create(path, header, Durability::Machine)?;
-    let spares = Spares::format(nand, spec.spares)?;
-    let device = BlockDevice::<S, _>::create(spares, options)?;
-    Ok(device.into_nand().into_nand().close()?)
+/// Renames a file without ever replacing another.
+fn rename_new(from: &Path, to: &Path) -> std::io::Result<()> {
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // Not every file system supports the flag; a second name is never given to two files either.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+            std::fs::hard_link(from, to)?;
+            std::fs::remove_file(from)
+        }
+        outcome => Ok(outcome?),
+    }
 }
 
 impl ImageError {

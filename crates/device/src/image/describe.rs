@@ -53,11 +53,10 @@ pub struct ImageInfo {
 /// # Errors
 /// If the file is not an image, cannot be read, or is in use.
 pub fn info(path: &Path) -> Result<ImageInfo, ImageError> {
-    let reader = Reader::open(path, false)?;
-    reader.check_length()?;
+    let reader = open(path)?;
     let (h, g) = (&reader.header, &reader.header.geometry);
     let (pair_guard, wear_leveling) = spares_words(&h.spares);
-    let metadata = reader.file.metadata().map_err(|e| io("read", path, e))?;
+    let metadata = reader.disk.metadata().map_err(|e| io("read", path, e))?;
     let mut info = ImageInfo {
         path: path.to_path_buf(),
         format_version: super::format::VERSION,
@@ -104,6 +103,16 @@ pub fn info(path: &Path) -> Result<ImageInfo, ImageError> {
     }
     info.erases_mean = erases as f64 / f64::from(g.blocks());
     Ok(info)
+}
+
+/// An image as the next start will find it.
+fn open(path: &Path) -> Result<Reader, ImageError> {
+    let mut reader = Reader::open(path, false)?;
+    reader.check_length()?;
+    if !reader.header.clean {
+        reader.find_end().map_err(|e| io("read", path, e))?;
+    }
+    Ok(reader)
 }
 
 impl std::fmt::Display for ImageInfo {
@@ -197,7 +206,8 @@ pub struct DumpSelection {
 pub struct PageRow {
     pub block: u32,
     pub page: u32,
-    /// `good`, `erased`, `stale`, `lost`, or what is wrong.
+    /// `good`, `erased`, `stale` (erased, not freed yet), `unfinished` (after something that did not reach the disk),
+    /// `lost`, or what is wrong.
     pub state: &'static str,
     pub lpn: Option<u32>,
     pub sequence: Option<u64>,
@@ -226,8 +236,7 @@ pub struct Dump {
 /// # Errors
 /// If the file is not an image, cannot be read, or is in use.
 pub fn dump(path: &Path, selection: &DumpSelection) -> Result<Dump, ImageError> {
-    let reader = Reader::open(path, false)?;
-    reader.check_length()?;
+    let reader = open(path)?;
     let blocks = reader.header.geometry.blocks();
     let (first, end) = match selection.block {
         Some(block) => (block.min(blocks), block.saturating_add(1).min(blocks)),
@@ -281,6 +290,10 @@ fn row_of(
         Slot::Erased => return Ok(row),
         Slot::Stale(_) => {
             row.state = "stale";
+            return Ok(row);
+        }
+        Slot::Unfinished => {
+            row.state = "unfinished";
             return Ok(row);
         }
         Slot::Fault(fault) => {

@@ -7,31 +7,36 @@ use floatgate_core::{Geometry, Lpn, ProgramOrder, Refusal, Role};
 
 use super::ImageError;
 use crate::nand::{BlockState, Place, PlaceKind, SCHEME_BYTES, Spare};
+use crate::register::PAGE_ENTRIES as REGISTER_ENTRIES;
 use crate::spares::SparesOptions;
 use crate::spares::pairs::PairGuard;
 
 /// First bytes of an image.
 pub const MAGIC: [u8; 8] = *b"FLOATGAT";
 /// Version of the format that this program writes, and the only one it reads.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Bytes of a header; there are two, one after the other.
 pub const HEADER_BYTES: usize = 4096;
 /// Bytes of a block record; each block has two.
 pub const RECORD_BYTES: usize = 64;
-/// Bytes of a page header.
-pub const PAGE_HEADER_BYTES: usize = 128;
+/// Bytes of a page header: a divisor of a page of the page cache, so that no header is torn.
+pub const PAGE_HEADER_BYTES: usize = 256;
+/// Bytes of a page of the register: entries, page number, checksum.
+pub const REGISTER_BYTES: usize = 8 * REGISTER_ENTRIES + 8;
+/// Blocks that an image may have: a wrong number in a header must not cost gigabytes before it is refused.
+pub const BLOCKS_MAX: u32 = 1 << 22;
 /// Largest page.
 pub const PAGE_BYTES_MAX: u32 = 1 << 20;
 /// Sections of the file start at multiples of this, so that holes cover whole file system blocks.
 pub const ALIGN: u64 = 4096;
 
-const TEXTS_AT: usize = 92;
+const TEXTS_AT: usize = 100;
 const HEADER_CRC_AT: usize = HEADER_BYTES - 4;
 const RECORD_MAGIC: u32 = u32::from_le_bytes(*b"FGBK");
 const RECORD_CRC_AT: usize = RECORD_BYTES - 4;
 const PAGE_MAGIC: u32 = u32::from_le_bytes(*b"FGPG");
-const PAGE_CRC_AT: usize = 120;
-const PAGE_HEADER_CRC_AT: usize = 124;
+const PAGE_CRC_AT: usize = PAGE_HEADER_BYTES - 8;
+const PAGE_HEADER_CRC_AT: usize = PAGE_HEADER_BYTES - 4;
 
 /// What a header says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +45,8 @@ pub struct Header {
     pub clean: bool,
     /// Grows with every rewrite of the header; the higher of two valid copies counts.
     pub sequence: u64,
+    /// Every operation up to that number was on the disk when the header was written.
+    pub durable: u64,
     /// Shape of the chip, spare blocks included.
     pub geometry: Geometry,
     /// Bytes of a page.
@@ -72,6 +79,13 @@ impl Header {
                 self.page_bytes
             );
             return Err(Refusal::new("page_bytes", text));
+        }
+        if self.geometry.blocks() > BLOCKS_MAX {
+            let text = format!(
+                "{} blocks: an image has at most {BLOCKS_MAX}; take more pages a block",
+                self.geometry.blocks()
+            );
+            return Err(Refusal::new("capacity", text));
         }
         let texts = self.scheme.len() + self.part.len() + self.options.len();
         if texts > HEADER_CRC_AT - TEXTS_AT {
@@ -110,6 +124,7 @@ impl Header {
         put(&mut bytes, 56, &self.created.to_le_bytes());
         put(&mut bytes, 64, &self.uuid);
         put(&mut bytes, 80, &self.erase_limit.to_le_bytes());
+        put(&mut bytes, 92, &self.durable.to_le_bytes());
         let mut at = TEXTS_AT;
         for (i, text) in [&self.scheme, &self.part, &self.options]
             .into_iter()
@@ -162,6 +177,7 @@ impl Header {
         let header = Self {
             clean: u32_at(bytes, 12) == 1,
             sequence: u64_at(bytes, 16),
+            durable: u64_at(bytes, 92),
             geometry,
             page_bytes,
             spares,
@@ -172,6 +188,9 @@ impl Header {
             part,
             options,
         };
+        if header.durable >= 1 << 62 {
+            return Err(bad("a number of operations that no device has done"));
+        }
         header.check().map_err(|refusal| bad(&refusal.message))?;
         Ok(header)
     }
@@ -194,6 +213,8 @@ fn texts(bytes: &[u8; HEADER_BYTES]) -> Option<[String; 3]> {
 pub struct Layout {
     pages_per_block: u64,
     page_bytes: u64,
+    /// Where the register begins.
+    register_at: u64,
     /// Where the first block begins.
     blocks_at: u64,
     /// Bytes of the page headers of a block, holes included.
@@ -209,17 +230,25 @@ impl Layout {
     pub fn of(geometry: &Geometry, page_bytes: u32) -> Self {
         let (pages, page_bytes) = (u64::from(geometry.pages_per_block), u64::from(page_bytes));
         let blocks = u64::from(geometry.blocks());
-        let blocks_at = aligned(record_at(geometry.blocks(), 0));
+        let register_at = aligned(record_at(geometry.blocks(), 0));
+        let register_pages = u64::from(geometry.logical_pages).div_ceil(REGISTER_ENTRIES as u64);
+        let blocks_at = register_at + register_pages * REGISTER_BYTES as u64;
         let headers_bytes = aligned(pages * PAGE_HEADER_BYTES as u64);
         let block_bytes = headers_bytes + aligned(pages * page_bytes);
         Self {
             pages_per_block: pages,
             page_bytes,
+            register_at,
             blocks_at,
             headers_bytes,
             block_bytes,
             file_bytes: blocks_at + blocks * block_bytes,
         }
+    }
+
+    /// Where a page of the register lies.
+    pub fn register_at(&self, page: usize) -> u64 {
+        self.register_at + (page * REGISTER_BYTES) as u64
     }
 
     /// Where a block begins: with the headers of its pages.
@@ -262,6 +291,8 @@ fn aligned(bytes: u64) -> u64 {
 pub struct BlockRecord {
     /// Grows with every rewrite; its last bit says which copy is written.
     pub version: u64,
+    /// Number of the operation that wrote it.
+    pub op: u64,
     /// Erases so far.
     pub erases: u32,
     /// Whether the block may be used.
@@ -277,6 +308,7 @@ impl BlockRecord {
         put(&mut bytes, 8, &self.version.to_le_bytes());
         put(&mut bytes, 16, &self.erases.to_le_bytes());
         bytes[20] = self.state as u8;
+        put(&mut bytes, 24, &self.op.to_le_bytes());
         let crc = crc32c::crc32c(&bytes[..RECORD_CRC_AT]);
         put(&mut bytes, RECORD_CRC_AT, &crc.to_le_bytes());
         bytes
@@ -299,6 +331,7 @@ impl BlockRecord {
         let state = BlockState::from_code(bytes[20]).ok_or("no such state")?;
         Ok(Some(Self {
             version: u64_at(bytes, 8),
+            op: u64_at(bytes, 24),
             erases: u32_at(bytes, 16),
             state,
         }))
@@ -312,6 +345,8 @@ pub struct PageHeader {
     pub era: u32,
     /// Its physical page number: a page in a wrong place is invalid.
     pub page: u32,
+    /// Number of the operation that programmed it.
+    pub op: u64,
     /// The spare area.
     pub spare: Spare,
     /// Checksum over this header up to here and the page's bytes.
@@ -339,10 +374,11 @@ pub enum PageFault {
 
 impl PageHeader {
     /// A header for those bytes.
-    pub fn new(era: u32, page: u32, spare: &Spare, data: &[u8]) -> Self {
+    pub fn new(era: u32, page: u32, op: u64, spare: &Spare, data: &[u8]) -> Self {
         let mut header = Self {
             era,
             page,
+            op,
             spare: *spare,
             page_crc: 0,
         };
@@ -370,6 +406,8 @@ impl PageHeader {
         put(&mut bytes, 48, &spare.bytes);
         put(&mut bytes, 112, &place.origin.to_le_bytes());
         put(&mut bytes, 116, &place.origin_erases.to_le_bytes());
+        put(&mut bytes, 120, &self.op.to_le_bytes());
+        put(&mut bytes, 128, &spare.stamp.to_le_bytes());
         put(&mut bytes, PAGE_CRC_AT, &self.page_crc.to_le_bytes());
         let crc = crc32c::crc32c(&bytes[..PAGE_HEADER_CRC_AT]);
         put(&mut bytes, PAGE_HEADER_CRC_AT, &crc.to_le_bytes());
@@ -395,7 +433,8 @@ impl PageHeader {
         let role = *of_code(&Role::ALL, bytes[24]).ok_or(PageFault::Role { code: bytes[24] })?;
         let kind = *of_code(&PLACE_KINDS, bytes[26]).ok_or(PageFault::Field)?;
         // Numbers that leave no room for later ones are none that a device has given.
-        if bytes[25] > 1 || u64_at(bytes, 16) >= 1 << 63 {
+        let numbers = [16, 120, 128].map(|at| u64_at(bytes, at));
+        if bytes[25] > 1 || numbers.iter().any(|&number| number >= 1 << 62) {
             return Err(PageFault::Field);
         }
         let oob = Oob {
@@ -415,6 +454,7 @@ impl PageHeader {
         let spare = Spare {
             oob,
             sequence: u64_at(bytes, 16),
+            stamp: u64_at(bytes, 128),
             bytes: array_at::<SCHEME_BYTES>(bytes, 48),
             lost: bytes[25] == 1,
             place,
@@ -422,6 +462,7 @@ impl PageHeader {
         Ok(Some(Self {
             era: u32_at(bytes, 4),
             page: here,
+            op: u64_at(bytes, 120),
             spare,
             page_crc: u32_at(bytes, PAGE_CRC_AT),
         }))
@@ -431,6 +472,35 @@ impl PageHeader {
     pub fn fits(&self, data: &[u8]) -> bool {
         page_crc(&self.encode(), data) == self.page_crc
     }
+}
+
+/// A page of the register: entries, then its number, then a checksum. All zero: none was written.
+pub fn encode_register(page: usize, entries: &[u64]) -> [u8; REGISTER_BYTES] {
+    let mut bytes = [0; REGISTER_BYTES];
+    for (i, entry) in entries.iter().enumerate() {
+        put(&mut bytes, 8 * i, &entry.to_le_bytes());
+    }
+    put(&mut bytes, REGISTER_BYTES - 8, &(page as u32).to_le_bytes());
+    let crc = crc32c::crc32c(&bytes[..REGISTER_BYTES - 4]);
+    put(&mut bytes, REGISTER_BYTES - 4, &crc.to_le_bytes());
+    bytes
+}
+
+/// Reads a page of the register into `entries`; whether it is whole. A page that is not leaves them zero.
+#[must_use]
+pub fn decode_register(bytes: &[u8; REGISTER_BYTES], page: usize, entries: &mut [u64]) -> bool {
+    if bytes.iter().all(|&byte| byte == 0) {
+        return true;
+    }
+    let crc = crc32c::crc32c(&bytes[..REGISTER_BYTES - 4]);
+    if u32_at(bytes, REGISTER_BYTES - 4) != crc || u32_at(bytes, REGISTER_BYTES - 8) != page as u32
+    {
+        return false;
+    }
+    for (i, entry) in entries.iter_mut().enumerate() {
+        *entry = u64_at(bytes, 8 * i);
+    }
+    true
 }
 
 fn page_crc(header: &[u8; PAGE_HEADER_BYTES], data: &[u8]) -> u32 {
@@ -522,7 +592,7 @@ mod tests {
             origin: 77,
             origin_erases: 8,
         };
-        let header = PageHeader::new(2, 41, &spare, b"content");
+        let header = PageHeader::new(2, 41, 17, &spare, b"content");
         let bytes = header.encode();
         assert_eq!(PageHeader::decode(&bytes, 41), Ok(Some(header)));
         assert_eq!(

@@ -1,10 +1,13 @@
 //! Reading an image without changing it: what opening, describing and checking have in common.
 
+use std::cell::Cell;
 use std::fs::{File, TryLockError};
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use floatgate_core::Pbn;
+
+use super::disk::Disk;
 use super::format::{
     BlockRecord, HEADER_BYTES, Header, Layout, PAGE_HEADER_BYTES, PageFault, PageHeader,
     RECORD_BYTES, record_at,
@@ -16,7 +19,9 @@ use super::{ImageError, io as image_io};
 pub(super) enum Slot {
     Erased,
     /// Programmed before the last erase of the block.
-    Stale(u32),
+    Stale(PageHeader),
+    /// Programmed after an operation that did not reach the disk: it counts as erased.
+    Unfinished,
     Fault(PageFault),
     Programmed(PageHeader),
 }
@@ -24,6 +29,8 @@ pub(super) enum Slot {
 /// The state of a block, by its records and page headers.
 pub(super) struct BlockSeen {
     pub record: BlockRecord,
+    /// Numbers of the operations that wrote its two records; 0 for one that is not there.
+    pub record_ops: [u64; 2],
     /// What is wrong with either record.
     pub record_faults: [Option<&'static str>; 2],
     pub slots: Vec<Slot>,
@@ -31,13 +38,62 @@ pub(super) struct BlockSeen {
 }
 
 /// An image open for reading.
-pub(super) struct Reader {
-    pub file: File,
+pub(super) struct Reader<D = File> {
+    pub disk: D,
     pub header: Header,
     pub layout: Layout,
     /// Each header, or what is wrong with it.
     pub copies: [Result<Header, ImageError>; 2],
     pub file_bytes: u64,
+    /// The last operation that is believed; see [`Tail`].
+    pub end: u64,
+    /// From where on there is something in the file, as far as that is known.
+    data_from: Cell<(u64, u64)>,
+}
+
+/// What a crash of the machine may have left of the operations after the last flush.
+///
+/// Operations are numbered. Up to [`Header::durable`] all of them are on the disk. Of the others any may be there, in
+/// part or whole; they are believed up to the first that is missing, as if the power had gone right there.
+#[derive(Default)]
+pub(super) struct Tail {
+    /// Number, where it is, and whether it is whole.
+    found: Vec<(u64, Late, bool)>,
+}
+
+/// What an operation left.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Late {
+    /// A record of a block: block, copy.
+    Record(u32, u64),
+    /// A page.
+    Page(u32),
+}
+
+impl Tail {
+    /// The last operation that is believed.
+    pub fn end(&mut self, durable: u64) -> u64 {
+        self.found.sort_unstable();
+        let mut end = durable;
+        for &(op, _, is_whole) in &self.found {
+            if op == end + 1 && is_whole {
+                end = op;
+            }
+        }
+        end
+    }
+
+    /// What operations beyond that one left.
+    pub fn beyond(&self, end: u64) -> impl Iterator<Item = Late> + '_ {
+        let late = self.found.iter().filter(move |(op, ..)| *op > end);
+        late.map(|&(_, what, _)| what)
+    }
+
+    fn note(&mut self, durable: u64, op: u64, what: Late, is_whole: impl FnOnce() -> bool) {
+        if op > durable {
+            self.found.push((op, what, is_whole()));
+        }
+    }
 }
 
 impl Reader {
@@ -58,18 +114,24 @@ impl Reader {
             }
             Err(TryLockError::Error(e)) => return Err(image_io("lock", path, e)),
         }
-        let file_bytes = file
-            .metadata()
-            .map_err(|e| image_io("read", path, e))?
-            .len();
-        let copies = [0, 1].map(|copy| read_header(&file, path, copy * HEADER_BYTES as u64));
+        Self::of(file, path)
+    }
+}
+
+impl<D: Disk> Reader<D> {
+    /// Reads the headers.
+    pub fn of(disk: D, path: &Path) -> Result<Self, ImageError> {
+        let file_bytes = disk.bytes().map_err(|e| image_io("read", path, e))?;
+        let copies = [0, 1].map(|copy| read_header(&disk, path, copy * HEADER_BYTES as u64));
         let header = newest(&copies)?;
         Ok(Self {
             layout: Layout::of(&header.geometry, header.page_bytes),
             header,
             copies,
             file_bytes,
-            file,
+            end: u64::MAX,
+            data_from: Cell::new((0, 0)),
+            disk,
         })
     }
 
@@ -83,87 +145,120 @@ impl Reader {
         Ok(())
     }
 
+    /// Believes what is whole, and no more; returns the rest, of which nobody must take notice.
+    pub fn find_end(&mut self) -> io::Result<Tail> {
+        let mut tail = Tail::default();
+        for block in 0..self.header.geometry.blocks() {
+            self.note_tail(&self.block(block)?, block, &mut tail)?;
+        }
+        self.end = tail.end(self.header.durable);
+        Ok(tail)
+    }
+
+    /// Adds the operations of a block that came after the last flush.
+    pub fn note_tail(&self, seen: &BlockSeen, block: u32, tail: &mut Tail) -> io::Result<()> {
+        let durable = self.header.durable;
+        for (copy, &op) in (0..).zip(&seen.record_ops) {
+            tail.note(durable, op, Late::Record(block, copy), || true);
+        }
+        for slot in &seen.slots {
+            if let Slot::Programmed(header) | Slot::Stale(header) = slot
+                && header.op > durable
+            {
+                let mut data = vec![0; self.header.page_bytes as usize];
+                self.data(header.page, &mut data)?;
+                let what = Late::Page(header.page);
+                tail.note(durable, header.op, what, || header.fits(&data));
+            }
+        }
+        Ok(())
+    }
+
     /// Records and page headers of a block.
     pub fn block(&self, block: u32) -> io::Result<BlockSeen> {
-        let copies = [0, 1].map(|copy| self.record(block, copy));
-        let mut record_faults = [None; 2];
-        let mut record = BlockRecord::default();
-        for (i, copy) in copies.into_iter().enumerate() {
-            match copy? {
-                Ok(Some(found)) if found.version >= record.version => record = found,
+        let mut seen = BlockSeen {
+            record: BlockRecord::default(),
+            record_ops: [0; 2],
+            record_faults: [None; 2],
+            slots: Vec::new(),
+            last_sequence: 0,
+        };
+        let mut records = [0; 2 * RECORD_BYTES];
+        self.disk.read(&mut records, record_at(block, 0))?;
+        for (i, copy) in records.chunks_exact(RECORD_BYTES).enumerate() {
+            let copy = copy.try_into().expect("cut to that length");
+            match BlockRecord::decode(copy, block) {
+                Ok(Some(found)) if found.op <= self.end => {
+                    seen.record_ops[i] = found.op;
+                    if found.version >= seen.record.version {
+                        seen.record = found;
+                    }
+                }
                 Ok(_) => {}
-                Err(fault) => record_faults[i] = Some(fault),
+                Err(fault) => seen.record_faults[i] = Some(fault),
             }
         }
         let pages = self.header.geometry.pages_per_block;
         let mut bytes = vec![0; pages as usize * PAGE_HEADER_BYTES];
-        self.file
-            .read_exact_at(&mut bytes, self.layout.block_at(block))?;
-        let mut slots: Vec<Slot> = (0..)
+        let at = self.layout.block_at(block);
+        if self.may_hold_data(at, bytes.len() as u64) {
+            self.disk.read(&mut bytes, at)?;
+        }
+        seen.slots = (0..)
             .zip(bytes.chunks_exact(PAGE_HEADER_BYTES))
-            .map(|(position, bytes)| slot_of(bytes, block * pages + position))
+            .map(|(position, bytes)| self.slot_of(bytes, Pbn(block), position))
             .collect();
-        let mut last_sequence = 0;
-        for slot in &slots {
+        for slot in &seen.slots {
             if let Slot::Programmed(header) = slot {
-                // After a crash of the machine the record may be older than the pages.
-                record.erases = record.erases.max(header.era);
-                last_sequence = last_sequence.max(header.spare.sequence);
+                // A damaged record may be older than the pages.
+                seen.record.erases = seen.record.erases.max(header.era);
+                seen.last_sequence = seen.last_sequence.max(header.spare.sequence);
             }
         }
-        for slot in &mut slots {
+        for slot in &mut seen.slots {
             if let Slot::Programmed(header) = slot
-                && header.era < record.erases
+                && header.era < seen.record.erases
             {
-                *slot = Slot::Stale(header.era);
+                *slot = Slot::Stale(*header);
             }
         }
-        Ok(BlockSeen {
-            record,
-            record_faults,
-            slots,
-            last_sequence,
-        })
+        Ok(seen)
     }
 
-    #[allow(clippy::type_complexity)] // a record, none, or what is wrong with it
-    fn record(
-        &self,
-        block: u32,
-        copy: u64,
-    ) -> io::Result<Result<Option<BlockRecord>, &'static str>> {
-        let mut bytes = [0; RECORD_BYTES];
-        self.file
-            .read_exact_at(&mut bytes, record_at(block, copy))?;
-        Ok(BlockRecord::decode(&bytes, block))
+    fn slot_of(&self, bytes: &[u8], block: Pbn, position: u32) -> Slot {
+        let bytes = bytes.try_into().expect("cut to that length");
+        let page = self.header.geometry.ppn(block, position);
+        match PageHeader::decode(bytes, page.0) {
+            Ok(None) => Slot::Erased,
+            Ok(Some(header)) if header.op > self.end => Slot::Unfinished,
+            Ok(Some(header)) => Slot::Programmed(header),
+            Err(fault) => Slot::Fault(fault),
+        }
+    }
+
+    /// Whether a range may hold anything but zeroes; ranges are asked for in ascending order, mostly.
+    fn may_hold_data(&self, at: u64, bytes: u64) -> bool {
+        let (asked, from) = self.data_from.get();
+        if at < asked || at >= from {
+            let from = self.disk.next_data(at).unwrap_or(u64::MAX);
+            self.data_from.set((at, from));
+        }
+        self.data_from.get().1 < at + bytes
     }
 
     /// The bytes of a page.
     pub fn data(&self, page: u32, data: &mut [u8]) -> io::Result<()> {
-        self.file.read_exact_at(data, self.layout.data_at(page))
+        self.disk.read(data, self.layout.data_at(page))
     }
 }
 
-fn slot_of(bytes: &[u8], page: u32) -> Slot {
-    let bytes = bytes.try_into().expect("cut to that length");
-    match PageHeader::decode(bytes, page) {
-        Ok(None) => Slot::Erased,
-        Ok(Some(header)) => Slot::Programmed(header),
-        Err(fault) => Slot::Fault(fault),
-    }
-}
-
-fn read_header(file: &File, path: &Path, at: u64) -> Result<Header, ImageError> {
+fn read_header<D: Disk>(disk: &D, path: &Path, at: u64) -> Result<Header, ImageError> {
     let mut bytes = [0; HEADER_BYTES];
-    let mut done = 0;
-    // A file shorter than a header is no image, and no error of the file system.
-    while done < bytes.len() {
-        match file.read_at(&mut bytes[done..], at + done as u64) {
-            Ok(0) => break,
-            Ok(n) => done += n,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(image_io("read", path, e)),
-        }
+    match disk.read(&mut bytes, at) {
+        Ok(()) => {}
+        // A file shorter than a header is no image, and no error of the file system.
+        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => {}
+        Err(e) => return Err(image_io("read", path, e)),
     }
     Header::decode(&bytes)
 }

@@ -515,6 +515,14 @@ impl<N: Nand> Nand for Spares<N> {
         self.nand.flush()
     }
 
+    fn load_register(&mut self, page: usize, entries: &mut [u64]) -> Result<(), NandError> {
+        self.nand.load_register(page, entries)
+    }
+
+    fn save_register(&mut self, page: usize, entries: &[u64]) -> Result<(), NandError> {
+        self.nand.save_register(page, entries)
+    }
+
     fn mark_at_risk(&mut self) {
         self.epoch += 1;
     }

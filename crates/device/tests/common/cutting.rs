@@ -88,6 +88,13 @@ impl Nand for Recorder {
         self.note(|| Change::Mark(block, state));
         self.faulty.mark_bad(block, state)
     }
+
+    fn load_register(&mut self, page: usize, entries: &mut [u64]) -> Result<(), NandError> {
+        self.faulty.load_register(page, entries)
+    }
+    fn save_register(&mut self, page: usize, entries: &[u64]) -> Result<(), NandError> {
+        self.faulty.save_register(page, entries)
+    }
     fn flush(&mut self) -> Result<(), NandError> {
         self.faulty.flush()
     }

@@ -205,9 +205,9 @@ pub fn scan<N: Nand>(flash: &mut NandFlash<N>, pages: usize) -> Vec<Option<Vec<u
         }
     }
     let mut contents = Vec::new();
-    for at in newest {
+    for (lpn, at) in (0..).map(Lpn).zip(newest) {
         contents.push(at.map(|(_, at)| {
-            flash.new_request(1);
+            flash.new_request(lpn, 1);
             flash
                 .read_host(floatgate_core::Slot(0), at, ())
                 .expect("its OOB could be read");

@@ -1,0 +1,431 @@
+//! The chip in a file.
+
+use std::fs::File;
+use std::path::Path;
+
+use floatgate_core::{Geometry, Pbn, Ppn};
+
+use super::disk::Disk;
+use super::format::{
+    BlockRecord, Header, Layout, PAGE_HEADER_BYTES, PageHeader, RECORD_BYTES, REGISTER_BYTES,
+    decode_register, encode_register, record_at,
+};
+use super::log::Log;
+use super::reader::{BlockSeen, Late, Reader, Slot, Tail};
+use super::{Durability, Found, ImageError, io, nand_io};
+use crate::nand::{BlockState, Damage, Nand, NandError, Spare};
+use crate::ram::check_program_rule;
+
+/// A chip in a file, locked against a second opener. See the text of [`super`].
+#[derive(Debug)]
+pub struct ImageNand<D = File> {
+    log: Log<D>,
+    layout: Layout,
+    blocks: Vec<Block>,
+    /// One bit a page.
+    programmed: Vec<u64>,
+    /// Erased blocks whose pages are still in the file.
+    unfreed: Vec<Pbn>,
+    last_sequence: u64,
+    found: Found,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Block {
+    record: BlockRecord,
+    /// Operations that wrote its two records.
+    record_ops: [u64; 2],
+    /// Highest programmed position + 1.
+    written: u32,
+    /// Last operation that programmed one of its pages.
+    programmed_by: u64,
+    /// The same for the pages from before the last erase.
+    leftover: u64,
+    /// Whether these are still in the file.
+    is_unfreed: bool,
+}
+
+impl ImageNand {
+    /// Opens an image and finds out what is programmed.
+    ///
+    /// # Errors
+    /// If the file is not an image, has damaged headers, is too short, or is open elsewhere.
+    pub fn open(path: &Path, durability: Durability) -> Result<Self, ImageError> {
+        Self::of(Reader::open(path, true)?, path, durability)
+    }
+}
+
+impl<D: Disk> ImageNand<D> {
+    /// Opens an image on any disk; `path` is for messages.
+    ///
+    /// # Errors
+    /// If it is not an image, has damaged headers, or is too short.
+    pub fn open_on(disk: D, path: &Path, durability: Durability) -> Result<Self, ImageError> {
+        Self::of(Reader::of(disk, path)?, path, durability)
+    }
+
+    fn of(mut reader: Reader<D>, path: &Path, durability: Durability) -> Result<Self, ImageError> {
+        reader.check_length()?;
+        let failed = |e| io("read", path, e);
+        let mut loaded = Loaded::read(&reader).map_err(failed)?;
+        let end = loaded.tail.end(reader.header.durable);
+        let beyond: Vec<Late> = loaded.tail.beyond(end).collect();
+        if !beyond.is_empty() {
+            reader.end = end;
+            loaded = Loaded::read(&reader).map_err(failed)?;
+        }
+        let copies = [0, 1].map(|i| reader.copies[i].as_ref().map_or(0, |copy| copy.durable));
+        let mut nand = Self {
+            layout: reader.layout,
+            blocks: loaded.blocks,
+            programmed: loaded.programmed,
+            unfreed: loaded.unfreed,
+            last_sequence: loaded.last_sequence,
+            found: Found {
+                clean: reader.header.clean && end == reader.header.durable && beyond.is_empty(),
+                damaged_header: reader.copies.iter().any(Result::is_err),
+                discarded: beyond.len() as u64,
+                ..loaded.found
+            },
+            log: Log::new(reader.disk, reader.header, copies, end, durability),
+        };
+        nand.recover(&beyond).map_err(|error| match error {
+            NandError::Io { doing, source } => io(doing, path, source),
+            other => io("open", path, std::io::Error::other(other.to_string())),
+        })?;
+        Ok(nand)
+    }
+
+    /// Removes what is not believed, and makes sure that the rest is on the disk.
+    fn recover(&mut self, beyond: &[Late]) -> Result<(), NandError> {
+        for &late in beyond {
+            match late {
+                Late::Record(block, copy) => {
+                    self.log.put(&[0; RECORD_BYTES], record_at(block, copy))?;
+                }
+                Late::Page(page) => {
+                    let at = self.layout.header_at(page);
+                    self.log.put(&[0; PAGE_HEADER_BYTES], at)?;
+                }
+            }
+        }
+        if self.found.clean {
+            return Ok(());
+        }
+        self.log.sync()
+    }
+
+    /// What opening found.
+    pub fn found(&self) -> Found {
+        self.found
+    }
+
+    /// What the header says.
+    pub fn header(&self) -> &Header {
+        &self.log.header
+    }
+
+    /// Flushes and marks the image as closed cleanly.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn close(mut self) -> Result<(), NandError> {
+        self.flush()?;
+        for block in std::mem::take(&mut self.unfreed) {
+            let state = self.blocks[block.index()];
+            self.log
+                .wait_to_overwrite(state.leftover, state.record.op)?;
+            self.free(block)?;
+        }
+        self.log.close()
+    }
+
+    fn put_record(
+        &mut self,
+        block: Pbn,
+        change: impl FnOnce(&mut BlockRecord),
+    ) -> Result<(), NandError> {
+        let state = self.blocks[block.index()];
+        let mut record = state.record;
+        change(&mut record);
+        record.version = record.version.wrapping_add(1);
+        let copy = (record.version % 2) as usize;
+        // The record that stays must be certain before this one is overwritten.
+        self.log
+            .wait_to_overwrite(state.record_ops[copy], state.record_ops[1 - copy])?;
+        record.op = self.log.next();
+        let at = record_at(block.0, copy as u64);
+        self.log.put(&record.encode(block.0), at)?;
+        self.log.done();
+        let state = &mut self.blocks[block.index()];
+        state.record = record;
+        state.record_ops[copy] = record.op;
+        Ok(())
+    }
+
+    /// Frees the pages of an erased block.
+    fn free(&mut self, block: Pbn) -> Result<(), NandError> {
+        let at = self.layout.block_at(block.0);
+        self.log.punch(at, self.layout.block_bytes)?;
+        let state = &mut self.blocks[block.index()];
+        (state.leftover, state.is_unfreed) = (0, false);
+        Ok(())
+    }
+
+    /// Frees what may be freed.
+    fn free_erased(&mut self) -> Result<(), NandError> {
+        let waiting = std::mem::take(&mut self.unfreed);
+        for block in waiting {
+            let state = self.blocks[block.index()];
+            if !state.is_unfreed {
+                continue;
+            }
+            if self.log.may_overwrite(state.leftover, state.record.op) {
+                self.free(block)?;
+            } else {
+                self.unfreed.push(block);
+            }
+        }
+        Ok(())
+    }
+
+    fn mark(&mut self, page: Ppn, programmed: bool) {
+        set_bit(&mut self.programmed, page.index(), programmed);
+    }
+
+    /// The header of a programmed page, if it names this page and was written since the last erase of the block.
+    fn page_header(&self, page: Ppn) -> Result<PageHeader, NandError> {
+        if !self.is_programmed(page) {
+            return Err(NandError::Erased { page });
+        }
+        let mut bytes = [0; PAGE_HEADER_BYTES];
+        self.read_at(&mut bytes, self.layout.header_at(page.0))?;
+        let block = self.log.header.geometry.block_of(page);
+        let era = self.blocks[block.index()].record.erases;
+        match PageHeader::decode(&bytes, page.0) {
+            Ok(Some(header)) if header.era == era => Ok(header),
+            _ => Err(NandError::Unreadable { page }),
+        }
+    }
+
+    fn read_at(&self, bytes: &mut [u8], at: u64) -> Result<(), NandError> {
+        let read = self.log.disk.read(bytes, at);
+        read.map_err(|e| nand_io("read", e))
+    }
+
+    /// Everything so far is on the disk, and is not looked for: then a test may damage it.
+    fn settle(&mut self) -> Result<(), NandError> {
+        self.log.begin_change()?;
+        self.log.sync()
+    }
+}
+
+/// What is in the file.
+#[derive(Default)]
+struct Loaded {
+    blocks: Vec<Block>,
+    programmed: Vec<u64>,
+    unfreed: Vec<Pbn>,
+    last_sequence: u64,
+    found: Found,
+    /// The operations that came after the last flush.
+    tail: Tail,
+}
+
+impl Loaded {
+    fn read<D: Disk>(reader: &Reader<D>) -> std::io::Result<Self> {
+        let geometry = &reader.header.geometry;
+        let mut loaded = Self {
+            blocks: Vec::with_capacity(geometry.blocks() as usize),
+            programmed: vec![0; (geometry.pages() as usize).div_ceil(64)],
+            ..Self::default()
+        };
+        for block in 0..geometry.blocks() {
+            let seen = reader.block(block)?;
+            reader.note_tail(&seen, block, &mut loaded.tail)?;
+            loaded.take_in(geometry.ppn(Pbn(block), 0), Pbn(block), &seen);
+        }
+        Ok(loaded)
+    }
+
+    fn take_in(&mut self, first: Ppn, block: Pbn, seen: &BlockSeen) {
+        let mut state = Block {
+            record: seen.record,
+            record_ops: seen.record_ops,
+            ..Block::default()
+        };
+        self.found.damaged_records += u64::from(seen.record_faults.iter().any(Option::is_some));
+        self.found.bad_blocks += u64::from(seen.record.state != BlockState::Good);
+        self.last_sequence = self.last_sequence.max(seen.last_sequence);
+        let (mut programmed, mut stale) = (0, 0);
+        for (position, slot) in (0..).zip(&seen.slots) {
+            match slot {
+                Slot::Erased | Slot::Unfinished => continue,
+                Slot::Stale(header) => {
+                    stale += 1;
+                    state.leftover = state.leftover.max(header.op);
+                    continue;
+                }
+                Slot::Fault(_) => self.found.unreadable += 1,
+                Slot::Programmed(header) => {
+                    state.programmed_by = state.programmed_by.max(header.op);
+                }
+            }
+            programmed += 1;
+            set_bit(
+                &mut self.programmed,
+                first.index() + position as usize,
+                true,
+            );
+            state.written = position + 1;
+        }
+        // Old and new pages in one block: nobody writes that, and the new ones must not be freed.
+        state.is_unfreed = stale > 0 && programmed == 0;
+        if state.is_unfreed {
+            self.unfreed.push(block);
+        }
+        self.found.stale += stale;
+        self.found.programmed += programmed;
+        self.found.gaps += u64::from(state.written) - programmed;
+        self.blocks.push(state);
+    }
+}
+
+fn set_bit(bits: &mut [u64], at: usize, value: bool) {
+    let (word, bit) = (at / 64, at % 64);
+    bits[word] = bits[word] & !(1 << bit) | u64::from(value) << bit;
+}
+
+impl<D: Disk> Nand for ImageNand<D> {
+    fn geometry(&self) -> &Geometry {
+        &self.log.header.geometry
+    }
+
+    fn page_bytes(&self) -> usize {
+        self.log.header.page_bytes as usize
+    }
+
+    fn is_programmed(&self, page: Ppn) -> bool {
+        self.programmed[page.index() / 64] >> (page.index() % 64) & 1 == 1
+    }
+
+    fn erase_count(&self, block: Pbn) -> u32 {
+        self.blocks[block.index()].record.erases
+    }
+
+    fn block_state(&self, block: Pbn) -> BlockState {
+        self.blocks[block.index()].record.state
+    }
+
+    fn last_sequence(&self) -> u64 {
+        self.last_sequence
+    }
+
+    fn read(&mut self, page: Ppn, data: &mut [u8]) -> Result<Spare, NandError> {
+        let header = self.page_header(page)?;
+        self.read_at(data, self.layout.data_at(page.0))?;
+        if !header.fits(data) {
+            return Err(NandError::Unreadable { page });
+        }
+        Ok(header.spare)
+    }
+
+    fn read_spare(&mut self, page: Ppn) -> Result<Spare, NandError> {
+        Ok(self.page_header(page)?.spare)
+    }
+
+    fn program(&mut self, page: Ppn, spare: &Spare, data: &[u8]) -> Result<(), NandError> {
+        let (block, position) = self.log.header.geometry.split(page);
+        let state = self.blocks[block.index()];
+        check_program_rule(
+            &self.log.header.geometry,
+            page,
+            self.is_programmed(page),
+            state.written,
+        )?;
+        self.log.begin_change()?;
+        if state.is_unfreed {
+            self.log
+                .wait_to_overwrite(state.leftover, state.record.op)?;
+            self.free(block)?;
+        }
+        let op = self.log.next();
+        let header = PageHeader::new(state.record.erases, page.0, op, spare, data);
+        self.log.put(data, self.layout.data_at(page.0))?;
+        self.log
+            .put(&header.encode(), self.layout.header_at(page.0))?;
+        self.log.done();
+        self.mark(page, true);
+        let state = &mut self.blocks[block.index()];
+        state.written = state.written.max(position + 1);
+        state.programmed_by = op;
+        self.last_sequence = self.last_sequence.max(spare.sequence);
+        Ok(())
+    }
+
+    fn erase(&mut self, block: Pbn) -> Result<(), NandError> {
+        self.log.begin_change()?;
+        self.put_record(block, |record| {
+            record.erases = record.erases.saturating_add(1)
+        })?;
+        let written = self.blocks[block.index()].written;
+        for position in 0..written {
+            self.mark(self.log.header.geometry.ppn(block, position), false);
+        }
+        let state = &mut self.blocks[block.index()];
+        state.leftover = state.leftover.max(state.programmed_by);
+        (state.written, state.programmed_by) = (0, 0);
+        if written > 0 && !state.is_unfreed {
+            state.is_unfreed = true;
+            self.unfreed.push(block);
+        }
+        Ok(())
+    }
+
+    fn mark_bad(&mut self, block: Pbn, state: BlockState) -> Result<(), NandError> {
+        self.log.begin_change()?;
+        self.put_record(block, |record| record.state = state)
+    }
+
+    fn flush(&mut self) -> Result<(), NandError> {
+        self.log.flush()?;
+        self.free_erased()
+    }
+
+    fn load_register(&mut self, page: usize, entries: &mut [u64]) -> Result<(), NandError> {
+        let mut bytes = [0; REGISTER_BYTES];
+        self.read_at(&mut bytes, self.layout.register_at(page))?;
+        let is_whole = decode_register(&bytes, page, entries);
+        self.found.damaged_register += u64::from(!is_whole);
+        Ok(())
+    }
+
+    fn save_register(&mut self, page: usize, entries: &[u64]) -> Result<(), NandError> {
+        self.log.begin_change()?;
+        let at = self.layout.register_at(page);
+        self.log.put(&encode_register(page, entries), at)
+    }
+}
+
+impl<D: Disk> Damage for ImageNand<D> {
+    fn spoil(&mut self, page: Ppn) -> Result<(), NandError> {
+        self.settle()?;
+        let at = self.layout.header_at(page.0);
+        self.log.put(&[0xA5; PAGE_HEADER_BYTES], at)?;
+        self.mark(page, true);
+        let (block, position) = self.log.header.geometry.split(page);
+        let written = &mut self.blocks[block.index()].written;
+        *written = (*written).max(position + 1);
+        Ok(())
+    }
+
+    fn vanish(&mut self, page: Ppn) -> Result<(), NandError> {
+        self.settle()?;
+        let at = self.layout.header_at(page.0);
+        self.log.put(&[0; PAGE_HEADER_BYTES], at)?;
+        self.mark(page, false);
+        let block = self.log.header.geometry.block_of(page);
+        self.blocks[block.index()].written = crate::nand::written(self, block);
+        Ok(())
+    }
+}
