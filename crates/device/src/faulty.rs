@@ -279,6 +279,10 @@ impl<N: Damage> Nand for Faulty<N> {
         self.nand.mark_bad(block, state)
     }
 
+    fn has_exact_register(&self) -> bool {
+        self.nand.has_exact_register()
+    }
+
     fn load_register(&mut self, page: usize, entries: &mut [u64]) -> Result<(), NandError> {
         self.nand.load_register(page, entries)
     }

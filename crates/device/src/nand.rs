@@ -289,6 +289,11 @@ pub trait Nand {
     /// Returns once everything done so far survives a crash of the machine.
     fn flush(&mut self) -> Result<(), NandError>;
 
+    /// Whether the register was kept after the last change, and the chip then shut down in order.
+    fn has_exact_register(&self) -> bool {
+        false
+    }
+
     /// Fills a page of the device's register ([`crate::register`]) as it was last kept; entries never kept are left
     /// as they are.
     fn load_register(&mut self, page: usize, entries: &mut [u64]) -> Result<(), NandError> {
@@ -375,6 +380,9 @@ impl<N: Nand + ?Sized> Nand for &mut N {
     }
     fn flush(&mut self) -> Result<(), NandError> {
         (**self).flush()
+    }
+    fn has_exact_register(&self) -> bool {
+        (**self).has_exact_register()
     }
     fn load_register(&mut self, page: usize, entries: &mut [u64]) -> Result<(), NandError> {
         (**self).load_register(page, entries)

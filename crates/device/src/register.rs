@@ -9,8 +9,9 @@
 //! - Content from before the last trim reads as zeroes.
 //! - Nothing where something was written is an error too.
 //!
-//! While the device is in use the register is exact. It is kept on the chip when it is shut down and when a flush follows a
-//! trim; so after a crash its numbers are a lower bound, and what was written since is not covered.
+//! While the device is in use the register is exact. It is kept on the chip when the device is shut down, and when a
+//! flush follows a trim. After a shutdown all of it counts; after a crash only the trims do: a page that was trimmed
+//! after the register was kept, but not flushed, may have left older content or none, and that is no loss.
 
 use floatgate_core::Lpn;
 
@@ -47,7 +48,7 @@ pub enum Verdict {
 }
 
 impl Register {
-    /// The register that a chip keeps.
+    /// What counts of the register that a chip keeps.
     ///
     /// # Errors
     /// As [`Nand::load_register`].
@@ -56,6 +57,10 @@ impl Register {
         let mut changed = Vec::new();
         for (page, entries) in entries.chunks_mut(PAGE_ENTRIES).enumerate() {
             nand.load_register(page, entries)?;
+            if !nand.has_exact_register() {
+                let writes = entries.iter_mut().filter(|entry| **entry & TRIMMED == 0);
+                writes.for_each(|entry| *entry = 0);
+            }
             changed.push(false);
         }
         Ok(Self {

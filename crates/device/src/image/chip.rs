@@ -392,6 +392,10 @@ impl<D: Disk> Nand for ImageNand<D> {
         self.free_erased()
     }
 
+    fn has_exact_register(&self) -> bool {
+        self.found.clean
+    }
+
     fn load_register(&mut self, page: usize, entries: &mut [u64]) -> Result<(), NandError> {
         let mut bytes = [0; REGISTER_BYTES];
         self.read_at(&mut bytes, self.layout.register_at(page))?;

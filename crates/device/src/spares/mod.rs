@@ -515,6 +515,10 @@ impl<N: Nand> Nand for Spares<N> {
         self.nand.flush()
     }
 
+    fn has_exact_register(&self) -> bool {
+        self.nand.has_exact_register()
+    }
+
     fn load_register(&mut self, page: usize, entries: &mut [u64]) -> Result<(), NandError> {
         self.nand.load_register(page, entries)
     }

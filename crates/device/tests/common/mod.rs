@@ -2,6 +2,7 @@
 #![allow(dead_code)] // each test uses what it needs
 
 pub mod cutting;
+pub mod mixing;
 
 use std::path::Path;
 
@@ -16,7 +17,9 @@ use floatgate_device::stored::{check_image, create_image};
 use floatgate_device::{BlockDevice, DeviceError, NandFlash, Stored};
 
 pub const PAGE_BYTES: usize = 32;
-pub const SECTOR_BYTES: usize = 16;
+/// Sectors a page.
+pub const SECTORS: usize = 2;
+pub const SECTOR_BYTES: usize = PAGE_BYTES / SECTORS;
 
 /// A small chip; `blocks` as the scheme sees them, the reserve on top.
 pub fn chip(
@@ -61,6 +64,7 @@ pub fn recovers<S: Ftl<Page = Lpn>>() -> bool {
 /// A host with a shadow of every page: what it must hold, and what else it may hold since a request failed.
 pub struct Host<S, N> {
     pub device: BlockDevice<S, N>,
+    pub page_bytes: usize,
     pub shadow: Vec<Vec<u8>>,
     /// Contents of the request that failed, by page.
     pub maybe: Vec<(u32, Vec<u8>)>,
@@ -70,11 +74,13 @@ pub struct Host<S, N> {
 
 impl<S: Ftl<Page = Lpn>, N: Nand> Host<S, N> {
     pub fn new(device: BlockDevice<S, N>) -> Self {
-        let device = device.with_sector_bytes(SECTOR_BYTES).unwrap();
-        let pages = device.sectors() as usize * SECTOR_BYTES / PAGE_BYTES;
+        let page_bytes = device.page_bytes();
+        let device = device.with_sector_bytes(page_bytes / SECTORS).unwrap();
+        let pages = device.sectors() as usize / SECTORS;
         Self {
             device,
-            shadow: vec![vec![0; PAGE_BYTES]; pages],
+            page_bytes,
+            shadow: vec![vec![0; page_bytes]; pages],
             maybe: Vec::new(),
             acknowledged: 0,
             version: 0,
@@ -83,22 +89,23 @@ impl<S: Ftl<Page = Lpn>, N: Nand> Host<S, N> {
 
     /// Writes sectors with bytes that no other write has.
     pub fn write(&mut self, sector: u64, sectors: u64) -> Result<(), DeviceError> {
-        let mut data = vec![0; sectors as usize * SECTOR_BYTES];
-        for (i, bytes) in data.chunks_mut(SECTOR_BYTES).enumerate() {
+        let (page_bytes, sector_bytes) = (self.page_bytes, self.page_bytes / SECTORS);
+        let mut data = vec![0; sectors as usize * sector_bytes];
+        for (i, bytes) in data.chunks_mut(sector_bytes).enumerate() {
             self.version += 1;
             bytes[..4].copy_from_slice(&(sector as u32 + i as u32).to_le_bytes());
             bytes[4..8].copy_from_slice(&self.version.to_le_bytes());
             bytes[8..].fill(0x5A);
         }
-        let start = sector as usize * SECTOR_BYTES;
+        let start = sector as usize * sector_bytes;
         let (first, end) = (
-            start / PAGE_BYTES,
-            (start + data.len()).div_ceil(PAGE_BYTES),
+            start / page_bytes,
+            (start + data.len()).div_ceil(page_bytes),
         );
         let mut new = self.shadow[first..end].concat();
-        new[start - first * PAGE_BYTES..][..data.len()].copy_from_slice(&data);
+        new[start - first * page_bytes..][..data.len()].copy_from_slice(&data);
         let outcome = self.device.write(sector, &data);
-        for (page, bytes) in (first..end).zip(new.chunks(PAGE_BYTES)) {
+        for (page, bytes) in (first..end).zip(new.chunks(page_bytes)) {
             if outcome.is_ok() {
                 self.shadow[page] = bytes.to_vec();
             } else {
@@ -110,15 +117,15 @@ impl<S: Ftl<Page = Lpn>, N: Nand> Host<S, N> {
     }
 
     pub fn trim(&mut self, page: u32, pages: u32) -> Result<(), DeviceError> {
-        let per_page = (PAGE_BYTES / SECTOR_BYTES) as u64;
+        let per_page = SECTORS as u64;
         let outcome = self
             .device
             .trim(u64::from(page) * per_page, u64::from(pages) * per_page);
         for page in page..page + pages {
             if outcome.is_ok() {
-                self.shadow[page as usize] = vec![0; PAGE_BYTES];
+                self.shadow[page as usize] = vec![0; self.page_bytes];
             } else {
-                self.maybe.push((page, vec![0; PAGE_BYTES]));
+                self.maybe.push((page, vec![0; self.page_bytes]));
             }
         }
         outcome
@@ -140,9 +147,7 @@ impl<S: Ftl<Page = Lpn>, N: Nand> Host<S, N> {
 
     /// Reads a page: an error of the device, or whether the bytes are right.
     pub fn read(&mut self, page: u32) -> Result<Result<(), String>, DeviceError> {
-        let mut bytes = vec![0xEE; PAGE_BYTES];
-        let sector = u64::from(page) * (PAGE_BYTES / SECTOR_BYTES) as u64;
-        self.device.read(sector, &mut bytes)?;
+        let bytes = self.content(page)?;
         if self.allows(page, &bytes) {
             return Ok(Ok(()));
         }
@@ -151,6 +156,14 @@ impl<S: Ftl<Page = Lpn>, N: Nand> Host<S, N> {
             &bytes[..8],
             &self.shadow[page as usize][..8]
         )))
+    }
+
+    /// The bytes of a page.
+    pub fn content(&mut self, page: u32) -> Result<Vec<u8>, DeviceError> {
+        let mut bytes = vec![0xEE; self.page_bytes];
+        self.device
+            .read(u64::from(page) * SECTORS as u64, &mut bytes)?;
+        Ok(bytes)
     }
 
     pub fn verify_all(&mut self) -> Result<(), String> {

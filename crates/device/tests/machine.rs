@@ -1,0 +1,396 @@
+//! Crashes of the machine, failed system calls, the end of the process: every scheme on an image whose file has a page
+//! cache. What was flushed is there, whatever part of what came later has reached the disk; and a device always
+//! comes up.
+//!
+//! A failure prints a line; `FLOATGATE_LIFE="LINE" cargo test -p floatgate-device --test machine` runs it again.
+//! `FLOATGATE_LIVES=1000` takes more lives of each scheme.
+
+mod common;
+
+use std::path::Path;
+
+use common::Host;
+use common::mixing::{FailAt, Failure, MixDisk};
+use floatgate_core::ftl::{Ftl, RecoveryMode};
+use floatgate_core::rng::SplitMix64;
+use floatgate_core::wear::WearLeveling;
+use floatgate_core::{Geometry, Lpn};
+use floatgate_device::image::Durability;
+use floatgate_device::image::format::{Header, Layout};
+use floatgate_device::spares::pairs::PairGuard;
+use floatgate_device::{BlockDevice, DeviceError, ImageNand, Spares, SparesOptions};
+use floatgate_testkit::case::Case;
+use floatgate_testkit::torture::random_case;
+
+type Device<S> = BlockDevice<S, Spares<ImageNand<MixDisk>>>;
+
+/// How a session of the device ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum End {
+    /// The machine crashes, at any system call.
+    Crash,
+    /// The process ends, at any system call.
+    Kill,
+    /// A system call fails; then the machine crashes.
+    Fail,
+}
+
+/// A device and what it lives through, all of it drawn from a seed.
+#[derive(Clone)]
+struct Life {
+    case: Case,
+    end: End,
+    sessions: u32,
+}
+
+/// What a life came to.
+#[derive(Default)]
+struct Tally {
+    lives: u64,
+    sessions: u64,
+    losses: Vec<String>,
+}
+
+/// What the host knows of a page.
+#[derive(Clone, Debug)]
+struct Known {
+    /// What it may hold: its content at the last flush, and all since.
+    held: Vec<Vec<u8>>,
+    /// All that it ever held.
+    history: Vec<Vec<u8>>,
+    /// Trimmed, and not flushed since: it may hold anything that it ever held.
+    is_loose: bool,
+    /// Written or trimmed since the device came up.
+    is_fresh: bool,
+}
+
+impl Known {
+    fn may_hold(&self, bytes: &[u8]) -> bool {
+        let is_one_of = |held: &[Vec<u8>]| held.iter().any(|held| held == bytes);
+        is_one_of(&self.held) || self.is_loose && is_one_of(&self.history)
+    }
+
+    fn note(&mut self, bytes: &[u8], is_trim: bool) {
+        self.held.push(bytes.to_vec());
+        self.history.push(bytes.to_vec());
+        self.is_loose |= is_trim;
+        self.is_fresh = true;
+    }
+
+    fn flushed(&mut self) {
+        if self.is_fresh {
+            self.held.drain(..self.held.len() - 1);
+            self.is_loose = false;
+        }
+    }
+
+    fn found(&mut self, bytes: Vec<u8>) {
+        self.held = vec![bytes];
+        self.is_fresh = false;
+    }
+}
+
+floatgate_core::life! {
+    /// The lives, for every scheme.
+    struct Lives = fn Many::live_on(&Many) -> Tally;
+}
+
+/// Several lives.
+struct Many {
+    seed: u64,
+    lives: u64,
+    end: End,
+    sessions: u32,
+    only: Option<u64>,
+}
+
+impl Many {
+    fn live_on<S: Ftl<Page = Lpn>>(&self) -> Tally {
+        let mut tally = Tally::default();
+        let mut seeds = SplitMix64::new(self.seed);
+        for _ in 0..self.lives {
+            let drawn = seeds.next() >> 24;
+            let seed = self.only.unwrap_or(drawn);
+            let mut rng = SplitMix64::new(seed);
+            let case = random_case::<S>(&mut rng, 0);
+            let life = Life {
+                case,
+                end: self.end,
+                sessions: self.sessions,
+            };
+            tally.lives += 1;
+            let outcome = catch(|| life.live::<S>(&mut rng, &mut tally.sessions));
+            if let Err(what) = outcome {
+                tally.losses.push(format!(
+                    "{} {:?} {seed}: {what}\n    ({})",
+                    S::KEY,
+                    self.end,
+                    life.case
+                ));
+            }
+            if self.only.is_some() {
+                break;
+            }
+        }
+        tally
+    }
+}
+
+/// A panic is a failure like any other.
+fn catch(live: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(live)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        Err(format!("panic: {}", text.unwrap_or_default()))
+    })
+}
+
+impl Life {
+    fn live<S: Ftl<Page = Lpn>>(
+        &self,
+        rng: &mut SplitMix64,
+        sessions: &mut u64,
+    ) -> Result<(), String> {
+        let spares = SparesOptions {
+            spare_blocks: [1, 2, 3][rng.below(3) as usize],
+            wear_leveling: [
+                WearLeveling::Off,
+                WearLeveling::Dynamic,
+                WearLeveling::Static,
+            ][rng.below(3) as usize],
+            wear_gap: 2,
+            pair_guard: PairGuard::Off,
+        };
+        let page_bytes = [32, 512, 4096][rng.below(3) as usize];
+        let disk = self.new_image::<S>(spares, page_bytes);
+        let device = self.open::<S>(&disk, spares).map_err(|e| e.to_string())?;
+        let mut host = Host::new(device);
+        let pages = host.shadow.len();
+        let blank = vec![0; page_bytes];
+        let known = Known {
+            held: vec![blank.clone()],
+            history: vec![blank],
+            is_loose: false,
+            is_fresh: false,
+        };
+        let mut known = vec![known; pages];
+        let mut disk = disk;
+        for session in 0..self.sessions {
+            *sessions += 1;
+            let far = [20, 200, 600][rng.below(3) as usize];
+            let call = rng.below(far);
+            let failure = match self.end {
+                End::Crash | End::Kill => Failure::Crash,
+                End::Fail => {
+                    [Failure::Eio, Failure::Enospc, Failure::LostSync][rng.below(3) as usize]
+                }
+            };
+            disk.fail_at(FailAt { call, failure });
+            self.use_device(&mut host, &mut known, rng, &disk)
+                .map_err(|what| format!("session {session}: {what}"))?;
+            let version = host.version;
+            drop(host);
+            (disk, host) = self
+                .come_up(&disk, spares, rng)
+                .map_err(|what| format!("after session {session} (call {call}): {what}"))?;
+            host.version = version;
+            for (page, known) in known.iter_mut().enumerate() {
+                let bytes = host.content(page as u32);
+                let bytes =
+                    bytes.map_err(|e| format!("after session {session} page {page}: {e}"))?;
+                if !known.may_hold(&bytes) {
+                    return Err(format!(
+                        "after session {session} (call {call}) page {page} reads {:02x?}, may hold {:02x?}",
+                        &bytes[..8],
+                        known.held.iter().map(|held| &held[..8]).collect::<Vec<_>>()
+                    ));
+                }
+                host.shadow[page] = bytes.clone();
+                known.found(bytes);
+            }
+            let audit = host.device.audit();
+            audit.map_err(|what| format!("after session {session}: {what}"))?;
+        }
+        Ok(())
+    }
+
+    /// Requests until a system call fails.
+    fn use_device<S: Ftl<Page = Lpn>>(
+        &self,
+        host: &mut Host<S, Spares<ImageNand<MixDisk>>>,
+        known: &mut [Known],
+        rng: &mut SplitMix64,
+        disk: &MixDisk,
+    ) -> Result<(), String> {
+        let flush_one_in = [4, 15, 60][rng.below(3) as usize];
+        for _ in 0..400 {
+            if rng.below(flush_one_in) == 0 {
+                match host.device.flush() {
+                    Ok(()) => known.iter_mut().for_each(Known::flushed),
+                    Err(_) => break,
+                }
+                continue;
+            }
+            let before = host.shadow.clone();
+            let outcome = host.random(rng, true);
+            for (page, (old, new)) in before.iter().zip(&host.shadow).enumerate() {
+                if old != new {
+                    let is_trim = new.iter().all(|&byte| byte == 0);
+                    known[page].note(new, is_trim);
+                    // What has been written survives the end of the process.
+                    if self.end == End::Kill && !is_trim {
+                        known[page].flushed();
+                    }
+                }
+            }
+            for (page, bytes) in host.maybe.drain(..) {
+                known[page as usize].note(&bytes, bytes.iter().all(|&byte| byte == 0));
+            }
+            if outcome.is_err() {
+                break;
+            }
+        }
+        if self.end == End::Fail && !disk.is_gone() && host.device.read_only().is_some() {
+            // Nothing is promised any more, and what was promised can be read.
+            for flush in 0..2 {
+                if host.device.flush().is_ok() {
+                    return Err(format!("flush {flush} after a failed call says Ok"));
+                }
+            }
+            if host.write(0, 1).is_ok() {
+                return Err("a write after a failed call says Ok".into());
+            }
+            host.maybe.clear();
+        }
+        Ok(())
+    }
+
+    /// The device on what is left of the disk; its start may be interrupted too.
+    #[allow(clippy::type_complexity)] // disk and host
+    fn come_up<S: Ftl<Page = Lpn>>(
+        &self,
+        disk: &MixDisk,
+        spares: SparesOptions,
+        rng: &mut SplitMix64,
+    ) -> Result<(MixDisk, Host<S, Spares<ImageNand<MixDisk>>>), String> {
+        let mut left = self.what_is_left(disk, rng);
+        for _ in 0..rng.below(3) {
+            let call = rng.below(60);
+            let failure = Failure::Crash;
+            left.fail_at(FailAt { call, failure });
+            match self.open::<S>(&left, spares) {
+                Err(_) if left.is_gone() => {}
+                Err(error) => return Err(format!("does not come up: {error}")),
+                Ok(_) => {}
+            }
+            left = self.what_is_left(&left, rng);
+        }
+        match self.open::<S>(&left, spares) {
+            Ok(device) => Ok((left, Host::new(device))),
+            Err(error) => Err(format!("does not come up: {error}")),
+        }
+    }
+
+    fn what_is_left(&self, disk: &MixDisk, rng: &mut SplitMix64) -> MixDisk {
+        match self.end {
+            End::Kill => disk.after_the_process(),
+            End::Crash | End::Fail => disk.after_a_crash(rng),
+        }
+    }
+
+    fn new_image<S: Ftl<Page = Lpn>>(&self, spares: SparesOptions, page_bytes: usize) -> MixDisk {
+        let c = &self.case;
+        let blocks = c.blocks + spares.reserved_blocks();
+        let geometry =
+            Geometry::new(c.dies, blocks, c.pages, c.logical_pages.into(), c.order).unwrap();
+        let header = Header {
+            clean: true,
+            sequence: 1,
+            durable: 0,
+            page_bytes: page_bytes as u32,
+            spares,
+            created: 0,
+            uuid: [7; 16],
+            erase_limit: 0,
+            scheme: S::KEY.into(),
+            part: String::new(),
+            options: String::new(),
+            geometry,
+        };
+        let bytes = Layout::of(&header.geometry, header.page_bytes).file_bytes;
+        let mut image = vec![0; bytes as usize];
+        image[4096..8192].copy_from_slice(&header.encode());
+        let disk = MixDisk::of(&image);
+        let nand = ImageNand::open_on(disk.clone(), Path::new("disk"), Durability::Machine);
+        let chip = Spares::format(nand.unwrap(), spares).unwrap();
+        let options = c.options_of::<S>().unwrap();
+        let device = BlockDevice::<S, _>::create(chip, &options).unwrap();
+        let chip = device.shut_down().unwrap();
+        chip.into_nand().close().unwrap();
+        disk
+    }
+
+    fn open<S: Ftl<Page = Lpn>>(
+        &self,
+        disk: &MixDisk,
+        spares: SparesOptions,
+    ) -> Result<Device<S>, DeviceError> {
+        let nand = ImageNand::open_on(disk.clone(), Path::new("disk"), Durability::Machine)?;
+        let options = self.case.options_of::<S>()?;
+        BlockDevice::open(
+            Spares::mount(nand, spares)?,
+            &options,
+            RecoveryMode::Fastest,
+        )
+    }
+}
+
+/// All schemes, or the one of the line that is to be run again.
+fn live(end: End, seed: u64, lives: u64, sessions: u32) {
+    let line = std::env::var("FLOATGATE_LIFE").ok();
+    let words: Option<Vec<&str>> = line.as_ref().map(|line| line.split_whitespace().collect());
+    let lives = match std::env::var("FLOATGATE_LIVES") {
+        Ok(lives) => lives.parse().expect("a number"),
+        Err(_) => lives,
+    };
+    let mut losses = Vec::new();
+    for scheme in &floatgate_schemes::catalog::<Lives>() {
+        let mut many = Many {
+            seed,
+            lives,
+            end,
+            sessions,
+            only: None,
+        };
+        if let Some(words) = &words {
+            if words[0] != scheme.info.key || words[1] != format!("{end:?}") {
+                continue;
+            }
+            many.only = Some(words[2].trim_end_matches(':').parse().expect("a seed"));
+        }
+        let tally = scheme.life.0(&many);
+        println!(
+            "{:<10} {end:?}: {} lives from seed {seed}, {} sessions, {} lost",
+            scheme.info.key,
+            tally.lives,
+            tally.sessions,
+            tally.losses.len()
+        );
+        losses.extend(tally.losses);
+    }
+    assert!(losses.is_empty(), "{}", losses.join("\n"));
+}
+
+#[test]
+fn flushed_data_survives_any_mixture_of_file_pages() {
+    live(End::Crash, 31, 40, 12);
+}
+
+#[test]
+fn acknowledged_data_survives_the_end_of_the_process() {
+    live(End::Kill, 32, 10, 8);
+}
+
+#[test]
+fn a_failed_system_call_is_final_and_costs_nothing_that_was_flushed() {
+    live(End::Fail, 33, 20, 6);
+}
