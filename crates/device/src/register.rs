@@ -18,7 +18,7 @@ use floatgate_core::Lpn;
 use crate::nand::{Nand, NandError};
 
 /// Entries in a page of the register, as a chip keeps it.
-pub const PAGE_ENTRIES: usize = 511;
+pub const PAGE_ENTRIES: usize = 510;
 
 /// The page was trimmed after the program of that number.
 const TRIMMED: u64 = 1 << 63;

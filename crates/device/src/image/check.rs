@@ -6,9 +6,8 @@ use floatgate_core::{ProgramOrder, Refusal, Role};
 use serde::Serialize;
 
 use super::claims::Claims;
-use super::disk::Disk;
 use super::finding::{Finding, Severity};
-use super::format::{PageFault, PageHeader, REGISTER_BYTES, decode_register};
+use super::format::{PageFault, PageHeader};
 use super::reader::{BlockSeen, Reader, Slot};
 use super::{ImageError, io};
 use crate::nand::{BlockState, PlaceKind};
@@ -198,13 +197,11 @@ fn check_header(reader: &Reader, report: &mut CheckReport) {
 fn check_register(reader: &Reader, report: &mut CheckReport) -> std::io::Result<()> {
     let pages = reader.header.geometry.logical_pages as usize;
     for page in 0..pages.div_ceil(PAGE_ENTRIES) {
-        let (mut bytes, mut entries) = ([0; REGISTER_BYTES], [0; PAGE_ENTRIES]);
-        reader
-            .disk
-            .read(&mut bytes, reader.layout.register_at(page))?;
-        if !decode_register(&bytes, page, &mut entries) {
+        let (_, faults) = Reader::register(&reader.disk, &reader.layout, page)?;
+        for (copy, fault) in faults.iter().enumerate() {
+            let Some(fault) = fault else { continue };
             let text = format!(
-                "page {page} of the register fails its checksum: trims of logical pages {} to {} may be forgotten",
+                "copy {copy} of page {page}: {fault}; trims of logical pages {} to {} may be forgotten",
                 page * PAGE_ENTRIES,
                 pages.min((page + 1) * PAGE_ENTRIES) - 1
             );

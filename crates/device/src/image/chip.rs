@@ -7,14 +7,15 @@ use floatgate_core::{Geometry, Pbn, Ppn};
 
 use super::disk::Disk;
 use super::format::{
-    BlockRecord, Header, Layout, PAGE_HEADER_BYTES, PageHeader, RECORD_BYTES, REGISTER_BYTES,
-    decode_register, encode_register, record_at,
+    BlockRecord, Header, Layout, PAGE_HEADER_BYTES, PageHeader, RECORD_BYTES, RegisterPage,
+    record_at,
 };
 use super::log::Log;
 use super::reader::{BlockSeen, Late, Reader, Slot, Tail};
 use super::{Durability, Found, ImageError, io, nand_io};
 use crate::nand::{BlockState, Damage, Nand, NandError, Spare};
 use crate::ram::check_program_rule;
+use crate::register::PAGE_ENTRIES;
 
 /// A chip in a file, locked against a second opener. See the text of [`super`].
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub struct ImageNand<D = File> {
     programmed: Vec<u64>,
     /// Erased blocks whose pages are still in the file.
     unfreed: Vec<Pbn>,
+    /// Version of each page of the register.
+    register_versions: Vec<u64>,
     last_sequence: u64,
     found: Found,
 }
@@ -77,6 +80,7 @@ impl<D: Disk> ImageNand<D> {
         let copies = [0, 1].map(|i| reader.copies[i].as_ref().map_or(0, |copy| copy.durable));
         let mut nand = Self {
             layout: reader.layout,
+            register_versions: vec![0; register_pages(&reader.header.geometry)],
             blocks: loaded.blocks,
             programmed: loaded.programmed,
             unfreed: loaded.unfreed,
@@ -291,6 +295,10 @@ impl Loaded {
     }
 }
 
+fn register_pages(geometry: &Geometry) -> usize {
+    (geometry.logical_pages as usize).div_ceil(PAGE_ENTRIES)
+}
+
 fn set_bit(bits: &mut [u64], at: usize, value: bool) {
     let (word, bit) = (at / 64, at % 64);
     bits[word] = bits[word] & !(1 << bit) | u64::from(value) << bit;
@@ -397,17 +405,28 @@ impl<D: Disk> Nand for ImageNand<D> {
     }
 
     fn load_register(&mut self, page: usize, entries: &mut [u64]) -> Result<(), NandError> {
-        let mut bytes = [0; REGISTER_BYTES];
-        self.read_at(&mut bytes, self.layout.register_at(page))?;
-        let is_whole = decode_register(&bytes, page, entries);
-        self.found.damaged_register += u64::from(!is_whole);
+        let kept = Reader::register(&self.log.disk, &self.layout, page);
+        let (kept, faults) = kept.map_err(|e| nand_io("read", e))?;
+        self.found.damaged_register += faults.iter().flatten().count() as u64;
+        if let Some(kept) = kept {
+            let count = entries.len();
+            entries.copy_from_slice(&kept.entries[..count]);
+            self.register_versions[page] = kept.version;
+        }
         Ok(())
     }
 
     fn save_register(&mut self, page: usize, entries: &[u64]) -> Result<(), NandError> {
         self.log.begin_change()?;
-        let at = self.layout.register_at(page);
-        self.log.put(&encode_register(page, entries), at)
+        let mut kept = RegisterPage {
+            version: self.register_versions[page].wrapping_add(1),
+            entries: [0; PAGE_ENTRIES],
+        };
+        kept.entries[..entries.len()].copy_from_slice(entries);
+        let at = self.layout.register_at(page, kept.version % 2);
+        self.log.put(&kept.encode(page), at)?;
+        self.register_versions[page] = kept.version;
+        Ok(())
     }
 }
 

@@ -21,8 +21,8 @@ pub const HEADER_BYTES: usize = 4096;
 pub const RECORD_BYTES: usize = 64;
 /// Bytes of a page header: a divisor of a page of the page cache, so that no header is torn.
 pub const PAGE_HEADER_BYTES: usize = 256;
-/// Bytes of a page of the register: entries, page number, checksum.
-pub const REGISTER_BYTES: usize = 8 * REGISTER_ENTRIES + 8;
+/// Bytes of a page of the register: entries, version, page number, checksum.
+pub const REGISTER_BYTES: usize = 8 * REGISTER_ENTRIES + 16;
 /// Blocks that an image may have: a wrong number in a header must not cost gigabytes before it is refused.
 pub const BLOCKS_MAX: u32 = 1 << 22;
 /// Largest page.
@@ -232,7 +232,7 @@ impl Layout {
         let blocks = u64::from(geometry.blocks());
         let register_at = aligned(record_at(geometry.blocks(), 0));
         let register_pages = u64::from(geometry.logical_pages).div_ceil(REGISTER_ENTRIES as u64);
-        let blocks_at = register_at + register_pages * REGISTER_BYTES as u64;
+        let blocks_at = register_at + 2 * register_pages * REGISTER_BYTES as u64;
         let headers_bytes = aligned(pages * PAGE_HEADER_BYTES as u64);
         let block_bytes = headers_bytes + aligned(pages * page_bytes);
         Self {
@@ -246,9 +246,9 @@ impl Layout {
         }
     }
 
-    /// Where a page of the register lies.
-    pub fn register_at(&self, page: usize) -> u64 {
-        self.register_at + (page * REGISTER_BYTES) as u64
+    /// Where copy 0 or 1 of a page of the register lies.
+    pub fn register_at(&self, page: usize, copy: u64) -> u64 {
+        self.register_at + (2 * page as u64 + copy) * REGISTER_BYTES as u64
     }
 
     /// Where a block begins: with the headers of its pages.
@@ -474,33 +474,48 @@ impl PageHeader {
     }
 }
 
-/// A page of the register: entries, then its number, then a checksum. All zero: none was written.
-pub fn encode_register(page: usize, entries: &[u64]) -> [u8; REGISTER_BYTES] {
-    let mut bytes = [0; REGISTER_BYTES];
-    for (i, entry) in entries.iter().enumerate() {
-        put(&mut bytes, 8 * i, &entry.to_le_bytes());
-    }
-    put(&mut bytes, REGISTER_BYTES - 8, &(page as u32).to_le_bytes());
-    let crc = crc32c::crc32c(&bytes[..REGISTER_BYTES - 4]);
-    put(&mut bytes, REGISTER_BYTES - 4, &crc.to_le_bytes());
-    bytes
+/// A page of the register; like a block's record it has two copies, and the last bit of the version says which.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegisterPage {
+    /// Grows with every rewrite.
+    pub version: u64,
+    /// The entries.
+    pub entries: [u64; REGISTER_ENTRIES],
 }
 
-/// Reads a page of the register into `entries`; whether it is whole. A page that is not leaves them zero.
-#[must_use]
-pub fn decode_register(bytes: &[u8; REGISTER_BYTES], page: usize, entries: &mut [u64]) -> bool {
-    if bytes.iter().all(|&byte| byte == 0) {
-        return true;
+impl RegisterPage {
+    /// The bytes.
+    pub fn encode(&self, page: usize) -> [u8; REGISTER_BYTES] {
+        let mut bytes = [0; REGISTER_BYTES];
+        for (i, entry) in self.entries.iter().enumerate() {
+            put(&mut bytes, 8 * i, &entry.to_le_bytes());
+        }
+        put(&mut bytes, REGISTER_BYTES - 16, &self.version.to_le_bytes());
+        put(&mut bytes, REGISTER_BYTES - 8, &(page as u32).to_le_bytes());
+        let crc = crc32c::crc32c(&bytes[..REGISTER_BYTES - 4]);
+        put(&mut bytes, REGISTER_BYTES - 4, &crc.to_le_bytes());
+        bytes
     }
-    let crc = crc32c::crc32c(&bytes[..REGISTER_BYTES - 4]);
-    if u32_at(bytes, REGISTER_BYTES - 4) != crc || u32_at(bytes, REGISTER_BYTES - 8) != page as u32
-    {
-        return false;
+
+    /// Reads one copy; `None` if it was never written.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn decode(bytes: &[u8; REGISTER_BYTES], page: usize) -> Result<Option<Self>, &'static str> {
+        if bytes.iter().all(|&byte| byte == 0) {
+            return Ok(None);
+        }
+        if u32_at(bytes, REGISTER_BYTES - 4) != crc32c::crc32c(&bytes[..REGISTER_BYTES - 4]) {
+            return Err("checksum");
+        }
+        if u32_at(bytes, REGISTER_BYTES - 8) != page as u32 {
+            return Err("it belongs to another place");
+        }
+        Ok(Some(Self {
+            version: u64_at(bytes, REGISTER_BYTES - 16),
+            entries: std::array::from_fn(|i| u64_at(bytes, 8 * i)),
+        }))
     }
-    for (i, entry) in entries.iter_mut().enumerate() {
-        *entry = u64_at(bytes, 8 * i);
-    }
-    true
 }
 
 fn page_crc(header: &[u8; PAGE_HEADER_BYTES], data: &[u8]) -> u32 {

@@ -10,7 +10,7 @@ use floatgate_core::Pbn;
 use super::disk::Disk;
 use super::format::{
     BlockRecord, HEADER_BYTES, Header, Layout, PAGE_HEADER_BYTES, PageFault, PageHeader,
-    RECORD_BYTES, record_at,
+    RECORD_BYTES, REGISTER_BYTES, RegisterPage, record_at,
 };
 use super::{ImageError, io as image_io};
 
@@ -244,6 +244,33 @@ impl<D: Disk> Reader<D> {
             self.data_from.set((at, from));
         }
         self.data_from.get().1 < at + bytes
+    }
+
+    /// A page of the register: its newer copy, if one was ever written, and what is wrong with either.
+    #[allow(clippy::type_complexity)] // a page, none, or what is wrong
+    pub fn register(
+        disk: &D,
+        layout: &Layout,
+        page: usize,
+    ) -> io::Result<(Option<RegisterPage>, [Option<&'static str>; 2])> {
+        let (mut newest, mut faults): (Option<RegisterPage>, _) = (None, [None; 2]);
+        for copy in 0..2 {
+            let mut bytes = [0; REGISTER_BYTES];
+            disk.read(&mut bytes, layout.register_at(page, copy))?;
+            match RegisterPage::decode(&bytes, page) {
+                Ok(Some(found)) => {
+                    if newest
+                        .as_ref()
+                        .is_none_or(|newest| found.version > newest.version)
+                    {
+                        newest = Some(found);
+                    }
+                }
+                Ok(None) => {}
+                Err(fault) => faults[copy as usize] = Some(fault),
+            }
+        }
+        Ok((newest, faults))
     }
 
     /// The bytes of a page.
