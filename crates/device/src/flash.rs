@@ -102,12 +102,10 @@ impl<N: Nand> NandFlash<N> {
     /// # Errors
     /// As [`Nand::flush`].
     pub fn flush(&mut self) -> Result<(), NandError> {
-        self.nand.flush()?;
         if self.register.has_trims() {
-            self.register.save(&mut self.nand)?;
-            self.nand.flush()?;
+            return self.register.keep(1, &mut self.nand);
         }
-        Ok(())
+        self.nand.flush()
     }
 
     /// The same, and keeps the register, so that nothing older is ever read for what is there now.
@@ -115,12 +113,7 @@ impl<N: Nand> NandFlash<N> {
     /// # Errors
     /// As [`Nand::flush`].
     pub fn flush_with_register(&mut self) -> Result<(), NandError> {
-        self.nand.flush()?;
-        if self.register.has_changes() {
-            self.register.save(&mut self.nand)?;
-            self.nand.flush()?;
-        }
-        Ok(())
+        self.register.keep(2, &mut self.nand)
     }
 
     fn lpn_of(&self, slot: Slot) -> Lpn {

@@ -10,7 +10,7 @@
 //! - Nothing where something was written is an error too.
 //!
 //! While the device is in use the register is exact. It is kept on the chip when the device is shut down, and when a
-//! flush follows a trim. After a shutdown all of it counts; after a crash only the trims do: a page that was trimmed
+//! flush follows a trim; after a shutdown in two copies, so that one may rot. After a shutdown all of it counts; after a crash only the trims do: a page that was trimmed
 //! after the register was kept, but not flushed, may have left older content or none, and that is no loss.
 
 use floatgate_core::Lpn;
@@ -28,8 +28,8 @@ const TRIMMED: u64 = 1 << 63;
 pub struct Register {
     /// By logical page: 0 if nothing is known, else the number of a program.
     entries: Vec<u64>,
-    /// By page of the register: whether it differs from what the chip keeps.
-    changed: Vec<bool>,
+    /// By page of the register: how many of the chip's two copies are up to date.
+    kept: Vec<u8>,
     /// A trim is among the changes.
     has_trims: bool,
     /// Changes by the request in work.
@@ -54,45 +54,48 @@ impl Register {
     /// As [`Nand::load_register`].
     pub fn load<N: Nand>(nand: &mut N) -> Result<Self, NandError> {
         let mut entries = vec![0; nand.geometry().logical_pages as usize];
-        let mut changed = Vec::new();
+        let mut kept = Vec::new();
         for (page, entries) in entries.chunks_mut(PAGE_ENTRIES).enumerate() {
             nand.load_register(page, entries)?;
             if !nand.has_exact_register() {
                 let writes = entries.iter_mut().filter(|entry| **entry & TRIMMED == 0);
                 writes.for_each(|entry| *entry = 0);
             }
-            changed.push(false);
+            // The other one is unknown.
+            kept.push(1);
         }
         Ok(Self {
             entries,
-            changed,
+            kept,
             ..Self::default()
         })
     }
 
-    /// Keeps what has changed; the chip must have been flushed before, and must be flushed after it.
+    /// Brings that many of the chip's copies up to date, one at a time; everything noted is on the disk then.
     ///
     /// # Errors
-    /// As [`Nand::save_register`].
-    pub fn save<N: Nand>(&mut self, nand: &mut N) -> Result<(), NandError> {
-        let pages = self.entries.chunks(PAGE_ENTRIES).zip(&mut self.changed);
-        for (page, (entries, changed)) in pages.enumerate() {
-            if std::mem::take(changed) {
+    /// As [`Nand::flush`].
+    pub fn keep<N: Nand>(&mut self, copies: u8, nand: &mut N) -> Result<(), NandError> {
+        for copy in 1..=copies {
+            if self.kept.iter().all(|&kept| kept >= copy) {
+                continue;
+            }
+            // What is noted must be there first, and so must the copy before.
+            nand.flush()?;
+            let pages = self.entries.chunks(PAGE_ENTRIES).zip(&mut self.kept);
+            for (page, (entries, kept)) in pages.enumerate().filter(|(_, (_, kept))| **kept < copy)
+            {
                 nand.save_register(page, entries)?;
+                *kept = copy;
             }
         }
         self.has_trims = false;
-        Ok(())
+        nand.flush()
     }
 
     /// Whether there is a trim that the chip does not know of.
     pub fn has_trims(&self) -> bool {
         self.has_trims
-    }
-
-    /// Whether the chip keeps an older register.
-    pub fn has_changes(&self) -> bool {
-        self.changed.contains(&true)
     }
 
     /// The highest number of a program in it: later programs need higher ones.
@@ -132,7 +135,7 @@ impl Register {
 
     fn set(&mut self, lpn: Lpn, entry: u64) {
         self.entries[lpn.index()] = entry;
-        self.changed[lpn.index() / PAGE_ENTRIES] = true;
+        self.kept[lpn.index() / PAGE_ENTRIES] = 0;
     }
 
     /// What to make of content with that stamp.

@@ -7,22 +7,16 @@
 
 mod common;
 
-use std::path::Path;
-
 use common::Host;
-use common::mixing::{FailAt, Failure, MixDisk};
-use floatgate_core::ftl::{Ftl, RecoveryMode};
+use common::mixing::{FailAt, Failure, MixDisk, new_image, open_image};
+use floatgate_core::Lpn;
+use floatgate_core::ftl::Ftl;
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::wear::WearLeveling;
-use floatgate_core::{Geometry, Lpn};
-use floatgate_device::image::Durability;
-use floatgate_device::image::format::{Header, Layout};
 use floatgate_device::spares::pairs::PairGuard;
-use floatgate_device::{BlockDevice, DeviceError, ImageNand, Spares, SparesOptions};
+use floatgate_device::{ImageNand, Spares, SparesOptions};
 use floatgate_testkit::case::Case;
 use floatgate_testkit::torture::random_case;
-
-type Device<S> = BlockDevice<S, Spares<ImageNand<MixDisk>>>;
 
 /// How a session of the device ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -161,8 +155,8 @@ impl Life {
             pair_guard: PairGuard::Off,
         };
         let page_bytes = [32, 512, 4096][rng.below(3) as usize];
-        let disk = self.new_image::<S>(spares, page_bytes);
-        let device = self.open::<S>(&disk, spares).map_err(|e| e.to_string())?;
+        let disk = new_image::<S>(&self.case, spares, page_bytes);
+        let device = open_image::<S>(&self.case, &disk, spares).map_err(|e| e.to_string())?;
         let mut host = Host::new(device);
         let pages = host.shadow.len();
         let blank = vec![0; page_bytes];
@@ -277,14 +271,14 @@ impl Life {
             let call = rng.below(60);
             let failure = Failure::Crash;
             left.fail_at(FailAt { call, failure });
-            match self.open::<S>(&left, spares) {
+            match open_image::<S>(&self.case, &left, spares) {
                 Err(_) if left.is_gone() => {}
                 Err(error) => return Err(format!("does not come up: {error}")),
                 Ok(_) => {}
             }
             left = self.what_is_left(&left, rng);
         }
-        match self.open::<S>(&left, spares) {
+        match open_image::<S>(&self.case, &left, spares) {
             Ok(device) => Ok((left, Host::new(device))),
             Err(error) => Err(format!("does not come up: {error}")),
         }
@@ -295,52 +289,6 @@ impl Life {
             End::Kill => disk.after_the_process(),
             End::Crash | End::Fail => disk.after_a_crash(rng),
         }
-    }
-
-    fn new_image<S: Ftl<Page = Lpn>>(&self, spares: SparesOptions, page_bytes: usize) -> MixDisk {
-        let c = &self.case;
-        let blocks = c.blocks + spares.reserved_blocks();
-        let geometry =
-            Geometry::new(c.dies, blocks, c.pages, c.logical_pages.into(), c.order).unwrap();
-        let header = Header {
-            clean: true,
-            sequence: 1,
-            durable: 0,
-            page_bytes: page_bytes as u32,
-            spares,
-            created: 0,
-            uuid: [7; 16],
-            erase_limit: 0,
-            scheme: S::KEY.into(),
-            part: String::new(),
-            options: String::new(),
-            geometry,
-        };
-        let bytes = Layout::of(&header.geometry, header.page_bytes).file_bytes;
-        let mut image = vec![0; bytes as usize];
-        image[4096..8192].copy_from_slice(&header.encode());
-        let disk = MixDisk::of(&image);
-        let nand = ImageNand::open_on(disk.clone(), Path::new("disk"), Durability::Machine);
-        let chip = Spares::format(nand.unwrap(), spares).unwrap();
-        let options = c.options_of::<S>().unwrap();
-        let device = BlockDevice::<S, _>::create(chip, &options).unwrap();
-        let chip = device.shut_down().unwrap();
-        chip.into_nand().close().unwrap();
-        disk
-    }
-
-    fn open<S: Ftl<Page = Lpn>>(
-        &self,
-        disk: &MixDisk,
-        spares: SparesOptions,
-    ) -> Result<Device<S>, DeviceError> {
-        let nand = ImageNand::open_on(disk.clone(), Path::new("disk"), Durability::Machine)?;
-        let options = self.case.options_of::<S>()?;
-        BlockDevice::open(
-            Spares::mount(nand, spares)?,
-            &options,
-            RecoveryMode::Fastest,
-        )
     }
 }
 

@@ -4,10 +4,17 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
 use std::rc::Rc;
 
+use floatgate_core::ftl::{Ftl, RecoveryMode};
 use floatgate_core::rng::SplitMix64;
+use floatgate_core::{Geometry, Lpn};
+use floatgate_device::image::Durability;
 use floatgate_device::image::disk::Disk;
+use floatgate_device::image::format::{HEADER_BYTES, Header, Layout};
+use floatgate_device::{BlockDevice, DeviceError, ImageNand, Spares, SparesOptions};
+use floatgate_testkit::case::Case;
 
 /// Bytes of a page of the page cache: it reaches the disk whole.
 const CACHE_PAGE: usize = 4096;
@@ -94,6 +101,13 @@ impl MixDisk {
     /// Whether the machine is gone.
     pub fn is_gone(&self) -> bool {
         self.0.borrow().gone
+    }
+
+    /// Everything that programs read.
+    pub fn image(&self) -> Vec<u8> {
+        let mut bytes = vec![0; self.0.borrow().bytes as usize];
+        self.read(&mut bytes, 0).unwrap();
+        bytes
     }
 
     /// The disk after the end of the process: everything that was written is there.
@@ -214,4 +228,62 @@ impl Disk for MixDisk {
     fn bytes(&self) -> io::Result<u64> {
         Ok(self.0.borrow().bytes)
     }
+}
+
+/// The header of an image for a case.
+pub fn header_of<S: Ftl<Page = Lpn>>(
+    case: &Case,
+    spares: SparesOptions,
+    page_bytes: usize,
+) -> Header {
+    let blocks = case.blocks + spares.reserved_blocks();
+    let pages = case.logical_pages.into();
+    Header {
+        clean: true,
+        sequence: 1,
+        durable: 0,
+        geometry: Geometry::new(case.dies, blocks, case.pages, pages, case.order).unwrap(),
+        page_bytes: page_bytes as u32,
+        spares,
+        created: 0,
+        uuid: [7; 16],
+        erase_limit: 0,
+        scheme: S::KEY.into(),
+        part: String::new(),
+        options: String::new(),
+    }
+}
+
+/// A fresh device on a disk, closed in order.
+pub fn new_image<S: Ftl<Page = Lpn>>(
+    case: &Case,
+    spares: SparesOptions,
+    page_bytes: usize,
+) -> MixDisk {
+    let header = header_of::<S>(case, spares, page_bytes);
+    let bytes = Layout::of(&header.geometry, header.page_bytes).file_bytes;
+    let mut image = vec![0; bytes as usize];
+    image[HEADER_BYTES..2 * HEADER_BYTES].copy_from_slice(&header.encode());
+    let disk = MixDisk::of(&image);
+    let nand = ImageNand::open_on(disk.clone(), Path::new("disk"), Durability::Machine);
+    let chip = Spares::format(nand.unwrap(), spares).unwrap();
+    let options = case.options_of::<S>().unwrap();
+    let device = BlockDevice::<S, _>::create(chip, &options).unwrap();
+    device.shut_down().unwrap().into_nand().close().unwrap();
+    disk
+}
+
+/// The device on a disk.
+pub fn open_image<S: Ftl<Page = Lpn>>(
+    case: &Case,
+    disk: &MixDisk,
+    spares: SparesOptions,
+) -> Result<BlockDevice<S, Spares<ImageNand<MixDisk>>>, DeviceError> {
+    let nand = ImageNand::open_on(disk.clone(), Path::new("disk"), Durability::Machine)?;
+    let options = case.options_of::<S>()?;
+    BlockDevice::open(
+        Spares::mount(nand, spares)?,
+        &options,
+        RecoveryMode::Fastest,
+    )
 }
