@@ -17,7 +17,7 @@ use floatgate_core::rng::SplitMix64;
 use floatgate_core::wear::WearLeveling;
 use floatgate_core::{Catalog, Ftl, Lpn, ProgramOrder};
 use floatgate_device::image::format::{
-    BlockRecord, Header, Layout, PAGE_HEADER_BYTES, PageHeader, record_at,
+    BlockRecord, Header, Layout, PAGE_HEADER_BYTES, PageHeader, RegisterPage, record_at,
 };
 use floatgate_device::image::{self, Durability, ImageSpec, create};
 use floatgate_device::nand::{BlockState, PlaceKind};
@@ -32,6 +32,7 @@ use floatgate_testkit::torture::random_case;
 const HEAD_BYTES: usize = 7;
 const CHANGE_BYTES: usize = 8;
 const PAGE_BYTES: usize = 64;
+const KINDS_OF_CHANGE: u8 = 15;
 /// More changes tell nothing new.
 const CHANGES_MAX: usize = 60;
 
@@ -176,20 +177,33 @@ fn damage(path: &Path, spec: &ImageSpec, changes: &[u8]) {
         let page = u32::from(u16::from_le_bytes([change[1], change[2]])) % pages;
         let value = u32::from_le_bytes([change[3], change[4], change[5], change[6]]);
         let put = |at, bytes: &[u8]| file.write_all_at(bytes, at).expect("a temporary file");
-        if change[0] % 13 == 12 {
+        if change[0] % KINDS_OF_CHANGE == 12 {
             let block = page / header.geometry.pages_per_block;
             let record = BlockRecord {
                 version: 1 << 40,
+                op: u64::from(change[7] >> 4),
                 erases: value,
                 state: BlockState::from_code(change[7] % 4).unwrap_or_default(),
             };
             put(record_at(block, 1), &record.encode(block));
             continue;
         }
+        if change[0] % KINDS_OF_CHANGE == 13 {
+            let entries = std::array::from_fn(|i| u64::from(value) << (i % 41) ^ (i as u64) << 63);
+            let page = RegisterPage {
+                version: change[7].into(),
+                entries,
+            };
+            put(
+                layout.register_at(0, u64::from(change[7] & 1)),
+                &page.encode(0),
+            );
+            continue;
+        }
         let Some((mut found, mut data)) = page_of(&file, &layout, page) else {
             continue;
         };
-        match change[0] % 13 {
+        match change[0] % KINDS_OF_CHANGE {
             0 => {
                 put(layout.header_at(page), &[0xA5; PAGE_HEADER_BYTES]);
                 continue;
@@ -209,14 +223,14 @@ fn damage(path: &Path, spec: &ImageSpec, changes: &[u8]) {
             _ => forge(
                 &mut found,
                 &mut data,
-                change[0] % 13,
+                change[0] % KINDS_OF_CHANGE,
                 value,
                 change[7],
                 &header,
             ),
         }
         put(layout.data_at(page), &data);
-        let forged = PageHeader::new(found.era, page, &found.spare, &data);
+        let forged = PageHeader::new(found.era, page, found.op, &found.spare, &data);
         put(layout.header_at(page), &forged.encode());
     }
 }
@@ -252,6 +266,16 @@ fn forge(found: &mut PageHeader, data: &mut [u8], what: u8, value: u32, part: u8
         8 => data[cell..cell + 4].copy_from_slice(&value.to_le_bytes()),
         9 => data[cell..cell + 4].copy_from_slice(&(value % 64).to_le_bytes()),
         10 => spare.lost = !spare.lost,
+        14 => match part % 3 {
+            0 => {
+                found.op = found
+                    .op
+                    .saturating_add((value % 100).into())
+                    .saturating_sub(50)
+            }
+            1 => found.op = u64::from(value) << (part % 30),
+            _ => spare.stamp = u64::from(value) << (part % 30),
+        },
         _ => {
             let place = &mut spare.place;
             match part % 7 {
