@@ -134,7 +134,6 @@ impl<D: Disk> ImageNand<D> {
     /// # Errors
     /// If the file cannot be written.
     pub fn close(mut self) -> Result<(), NandError> {
-        self.flush()?;
         for block in std::mem::take(&mut self.unfreed) {
             let state = self.blocks[block.index()];
             self.log
@@ -197,17 +196,15 @@ impl<D: Disk> ImageNand<D> {
         set_bit(&mut self.programmed, page.index(), programmed);
     }
 
-    /// The header of a programmed page, if it names this page and was written since the last erase of the block.
+    /// The header of a programmed page.
     fn page_header(&self, page: Ppn) -> Result<PageHeader, NandError> {
         if !self.is_programmed(page) {
             return Err(NandError::Erased { page });
         }
         let mut bytes = [0; PAGE_HEADER_BYTES];
         self.read_at(&mut bytes, self.layout.header_at(page.0))?;
-        let block = self.log.header.geometry.block_of(page);
-        let era = self.blocks[block.index()].record.erases;
         match PageHeader::decode(&bytes, page.0) {
-            Ok(Some(header)) if header.era == era => Ok(header),
+            Ok(Some(header)) => Ok(header),
             _ => Err(NandError::Unreadable { page }),
         }
     }
