@@ -43,7 +43,8 @@ impl<N: Nand> NandFlash<N> {
         let register = Register::load(&mut nand)?;
         let geometry = nand.geometry().clone();
         let mut ledger = Ledger::new(&geometry, nand.page_bytes() as u32).storing_bytes();
-        ledger.sequence = nand.last_sequence().max(register.last_sequence());
+        ledger.sequence = nand.last_sequence();
+        ledger.sequence = ledger.sequence.max(register.last_sequence());
         for block in (0..geometry.blocks()).map(Pbn) {
             let programmed = |page| nand.is_programmed(geometry.ppn(block, page));
             ledger.restore(block, nand.erase_count(block), programmed);

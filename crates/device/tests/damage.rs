@@ -11,7 +11,7 @@ use floatgate_core::flash::Oob;
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::{Geometry, Lpn, Pbn, Ppn, ProgramOrder, Role};
 use floatgate_device::image::format::{
-    BlockRecord, HEADER_BYTES, Header, Layout, PAGE_HEADER_BYTES, PageHeader, record_at,
+    BLOCKS_MAX, BlockRecord, HEADER_BYTES, Header, Layout, PAGE_HEADER_BYTES, PageHeader, record_at,
 };
 use floatgate_device::image::{
     DumpSelection, Durability, ImageError, ImageSpec, Severity, dump, info,
@@ -575,4 +575,43 @@ fn geometry_of_a_header_is_checked() {
     std::fs::write(&path, header.encode()).unwrap();
     let error = ImageNand::open(&path, Durability::Process).unwrap_err();
     assert!(matches!(error, ImageError::Truncated { .. }), "{error}");
+    // Nor does one that is long enough, but would take hours and gigabytes to look through.
+    let blocks = BLOCKS_MAX + 1;
+    let geometry = Geometry::new(1, blocks, 4, 16, ProgramOrder::Ascending).unwrap();
+    let layout = Layout::of(&geometry, PAGE_BYTES as u32);
+    let header = Header {
+        geometry,
+        ..spec().header().unwrap()
+    };
+    std::fs::write(&path, header.encode()).unwrap();
+    let file = std::fs::File::options().write(true).open(&path).unwrap();
+    file.set_len(layout.file_bytes).unwrap();
+    for error in [
+        ImageNand::open(&path, Durability::Process).err(),
+        info(&path).err(),
+    ] {
+        let error = error.expect("refused").to_string();
+        assert!(error.contains("an image has at most"), "{error}");
+    }
+    let report = check(&path).unwrap();
+    assert_eq!(
+        (report.findings[0].kind, report.pages_erased),
+        ("header", 0)
+    );
+}
+
+#[test]
+fn an_image_that_is_not_finished_has_no_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new.img");
+    // Refused by the scheme, when the file is there already.
+    let spec = ImageSpec {
+        blocks_per_die: 5,
+        ..spec()
+    };
+    create(&path, &spec).unwrap_err();
+    let names = || std::fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(names(), 0);
+    create(&path, &self::spec()).unwrap();
+    assert_eq!(names(), 1);
 }

@@ -1,6 +1,6 @@
 //! Crashes of the machine, failed system calls, the end of the process: every scheme on an image whose file has a page
-//! cache. What was flushed is there, whatever part of what came later has reached the disk; and a device always
-//! comes up.
+//! cache. What was flushed is there, whatever part of what came later has reached the disk; the pages are as they were at one
+//! moment; and a device always comes up.
 //!
 //! A failure prints a line; `FLOATGATE_LIFE="LINE" cargo test -p floatgate-device --test machine` runs it again.
 //! `FLOATGATE_LIVES=1000` takes more lives of each scheme.
@@ -82,6 +82,43 @@ impl Known {
     fn found(&mut self, bytes: Vec<u8>) {
         self.held = vec![bytes];
         self.is_fresh = false;
+    }
+}
+
+/// The requests since the last flush, in order.
+#[derive(Default)]
+struct Since {
+    /// The pages then.
+    base: Vec<Vec<u8>>,
+    /// What each request made of its pages.
+    requests: Vec<Vec<(usize, Vec<u8>)>>,
+}
+
+impl Since {
+    fn begin(&mut self, pages: &[Vec<u8>]) {
+        self.base = pages.to_vec();
+        self.requests.clear();
+    }
+
+    /// Whether the pages are as they were at one moment: nothing is there without all that came before it. Of the request
+    /// in work at that moment any pages may be there; of loose pages nothing is known.
+    fn was_once(&self, found: &[Vec<u8>], known: &[Known]) -> bool {
+        let mut pages = self.base.clone();
+        for at in 0..=self.requests.len() {
+            let next = self.requests.get(at).map_or(&[][..], Vec::as_slice);
+            let is_now = |page: usize| {
+                let in_work =
+                    |(other, bytes): &(usize, Vec<u8>)| *other == page && *bytes == found[page];
+                known[page].is_loose || found[page] == pages[page] || next.iter().any(in_work)
+            };
+            if (0..found.len()).all(is_now) {
+                return true;
+            }
+            for (page, bytes) in next {
+                pages[*page] = bytes.clone();
+            }
+        }
+        false
     }
 }
 
@@ -169,6 +206,7 @@ impl Life {
         };
         let mut known = vec![known; pages];
         let mut disk = disk;
+        let mut since = Since::default();
         for session in 0..self.sessions {
             *sessions += 1;
             let far = [20, 200, 600][rng.below(3) as usize];
@@ -180,7 +218,8 @@ impl Life {
                 }
             };
             disk.fail_at(FailAt { call, failure });
-            self.use_device(&mut host, &mut known, rng, &disk)
+            since.begin(&host.shadow);
+            self.use_device(&mut host, &mut known, &mut since, rng, &disk)
                 .map_err(|what| format!("session {session}: {what}"))?;
             let version = host.version;
             drop(host);
@@ -188,6 +227,10 @@ impl Life {
                 .come_up(&disk, spares, rng)
                 .map_err(|what| format!("after session {session} (call {call}): {what}"))?;
             host.version = version;
+            let pages = 0..known.len() as u32;
+            let found: Result<Vec<_>, _> = pages.map(|page| host.content(page)).collect();
+            let found = found.map_err(|e| format!("after session {session}: {e}"))?;
+            let was_once = since.was_once(&found, &known);
             for (page, known) in known.iter_mut().enumerate() {
                 let bytes = host.content(page as u32);
                 let bytes =
@@ -202,6 +245,11 @@ impl Life {
                 host.shadow[page] = bytes.clone();
                 known.found(bytes);
             }
+            if !was_once {
+                return Err(format!(
+                    "after session {session} (call {call}): never were the pages like this at one moment"
+                ));
+            }
             let audit = host.device.audit();
             audit.map_err(|what| format!("after session {session}: {what}"))?;
         }
@@ -213,6 +261,7 @@ impl Life {
         &self,
         host: &mut Host<S, Spares<ImageNand<MixDisk>>>,
         known: &mut [Known],
+        since: &mut Since,
         rng: &mut SplitMix64,
         disk: &MixDisk,
     ) -> Result<(), String> {
@@ -220,17 +269,22 @@ impl Life {
         for _ in 0..400 {
             if rng.below(flush_one_in) == 0 {
                 match host.device.flush() {
-                    Ok(()) => known.iter_mut().for_each(Known::flushed),
+                    Ok(()) => {
+                        known.iter_mut().for_each(Known::flushed);
+                        since.begin(&host.shadow);
+                    }
                     Err(_) => break,
                 }
                 continue;
             }
             let before = host.shadow.clone();
             let outcome = host.random(rng, true);
+            let mut request = Vec::new();
             for (page, (old, new)) in before.iter().zip(&host.shadow).enumerate() {
                 if old != new {
                     let is_trim = new.iter().all(|&byte| byte == 0);
                     known[page].note(new, is_trim);
+                    request.push((page, new.clone()));
                     // What has been written survives the end of the process.
                     if self.end == End::Kill && !is_trim {
                         known[page].flushed();
@@ -239,7 +293,9 @@ impl Life {
             }
             for (page, bytes) in host.maybe.drain(..) {
                 known[page as usize].note(&bytes, bytes.iter().all(|&byte| byte == 0));
+                request.push((page as usize, bytes));
             }
+            since.requests.push(request);
             if outcome.is_err() {
                 break;
             }
