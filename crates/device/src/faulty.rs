@@ -283,7 +283,7 @@ impl<N: Damage> Nand for Faulty<N> {
         self.nand.has_exact_register()
     }
 
-    fn load_register(&mut self, page: usize, entries: &mut [u64]) -> Result<(), NandError> {
+    fn load_register(&mut self, page: usize, entries: &mut [u64]) -> Result<u8, NandError> {
         self.nand.load_register(page, entries)
     }
 

@@ -294,11 +294,11 @@ pub trait Nand {
         false
     }
 
-    /// Fills a page of the device's register ([`crate::register`]) as it was last kept; entries never kept are left
-    /// as they are.
-    fn load_register(&mut self, page: usize, entries: &mut [u64]) -> Result<(), NandError> {
+    /// Fills a page of the device's register ([`crate::register`]) as it was last kept, and says in how many copies it
+    /// is; entries never kept are left as they are.
+    fn load_register(&mut self, page: usize, entries: &mut [u64]) -> Result<u8, NandError> {
         let _ = (page, entries);
-        Ok(())
+        Ok(u8::MAX)
     }
 
     /// Keeps a page of the device's register, for good once [`Nand::flush`] has returned. Only what was flushed before
@@ -384,7 +384,7 @@ impl<N: Nand + ?Sized> Nand for &mut N {
     fn has_exact_register(&self) -> bool {
         (**self).has_exact_register()
     }
-    fn load_register(&mut self, page: usize, entries: &mut [u64]) -> Result<(), NandError> {
+    fn load_register(&mut self, page: usize, entries: &mut [u64]) -> Result<u8, NandError> {
         (**self).load_register(page, entries)
     }
     fn save_register(&mut self, page: usize, entries: &[u64]) -> Result<(), NandError> {

@@ -114,11 +114,11 @@ impl Nand for RamNand {
         Ok(())
     }
 
-    fn load_register(&mut self, page: usize, entries: &mut [u64]) -> Result<(), NandError> {
+    fn load_register(&mut self, page: usize, entries: &mut [u64]) -> Result<u8, NandError> {
         if let Some(kept) = self.register.get(page).filter(|kept| !kept.is_empty()) {
             entries.copy_from_slice(kept);
         }
-        Ok(())
+        Ok(u8::MAX)
     }
 
     fn save_register(&mut self, page: usize, entries: &[u64]) -> Result<(), NandError> {

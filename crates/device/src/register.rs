@@ -56,13 +56,14 @@ impl Register {
         let mut entries = vec![0; nand.geometry().logical_pages as usize];
         let mut kept = Vec::new();
         for (page, entries) in entries.chunks_mut(PAGE_ENTRIES).enumerate() {
-            nand.load_register(page, entries)?;
+            kept.push(nand.load_register(page, entries)?);
             if !nand.has_exact_register() {
-                let writes = entries.iter_mut().filter(|entry| **entry & TRIMMED == 0);
-                writes.for_each(|entry| *entry = 0);
+                let is_write = |entry: &&mut u64| **entry != 0 && **entry & TRIMMED == 0;
+                for entry in entries.iter_mut().filter(is_write) {
+                    *entry = 0;
+                    kept[page] = 0;
+                }
             }
-            // The other one is unknown.
-            kept.push(1);
         }
         Ok(Self {
             entries,

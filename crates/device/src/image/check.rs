@@ -197,8 +197,8 @@ fn check_header(reader: &Reader, report: &mut CheckReport) {
 fn check_register(reader: &Reader, report: &mut CheckReport) -> std::io::Result<()> {
     let pages = reader.header.geometry.logical_pages as usize;
     for page in 0..pages.div_ceil(PAGE_ENTRIES) {
-        let (_, faults) = Reader::register(&reader.disk, &reader.layout, page)?;
-        for (copy, fault) in faults.iter().enumerate() {
+        let seen = Reader::register(&reader.disk, &reader.layout, page)?;
+        for (copy, fault) in seen.faults.iter().enumerate() {
             let Some(fault) = fault else { continue };
             let text = format!(
                 "copy {copy} of page {page}: {fault}; trims of logical pages {} to {} may be forgotten",

@@ -27,6 +27,8 @@ pub struct ImageNand<D = File> {
     programmed: Vec<u64>,
     /// Erased blocks whose pages are still in the file.
     unfreed: Vec<Pbn>,
+    /// Blocks of which a record is damaged.
+    damaged: Vec<Pbn>,
     /// Version of each page of the register.
     register_versions: Vec<u64>,
     last_sequence: u64,
@@ -84,6 +86,7 @@ impl<D: Disk> ImageNand<D> {
             blocks: loaded.blocks,
             programmed: loaded.programmed,
             unfreed: loaded.unfreed,
+            damaged: loaded.damaged,
             last_sequence: loaded.last_sequence,
             found: Found {
                 clean: reader.header.clean && end == reader.header.durable && beyond.is_empty(),
@@ -141,6 +144,19 @@ impl<D: Disk> ImageNand<D> {
             self.free(block)?;
         }
         self.log.close()
+    }
+
+    /// Writes anew the records of blocks of which a copy is damaged; returns how many.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn mend_records(&mut self) -> Result<u64, NandError> {
+        let damaged = std::mem::take(&mut self.damaged);
+        for &block in &damaged {
+            self.log.begin_change()?;
+            self.put_record(block, |_| {})?;
+        }
+        Ok(damaged.len() as u64)
     }
 
     fn put_record(
@@ -227,6 +243,7 @@ struct Loaded {
     blocks: Vec<Block>,
     programmed: Vec<u64>,
     unfreed: Vec<Pbn>,
+    damaged: Vec<Pbn>,
     last_sequence: u64,
     found: Found,
     /// The operations that came after the last flush.
@@ -255,7 +272,10 @@ impl Loaded {
             record_ops: seen.record_ops,
             ..Block::default()
         };
-        self.found.damaged_records += u64::from(seen.record_faults.iter().any(Option::is_some));
+        if seen.record_faults.iter().any(Option::is_some) {
+            self.found.damaged_records += 1;
+            self.damaged.push(block);
+        }
         self.found.bad_blocks += u64::from(seen.record.state != BlockState::Good);
         self.last_sequence = self.last_sequence.max(seen.last_sequence);
         let (mut programmed, mut stale) = (0, 0);
@@ -401,16 +421,16 @@ impl<D: Disk> Nand for ImageNand<D> {
         self.found.clean
     }
 
-    fn load_register(&mut self, page: usize, entries: &mut [u64]) -> Result<(), NandError> {
+    fn load_register(&mut self, page: usize, entries: &mut [u64]) -> Result<u8, NandError> {
         let kept = Reader::register(&self.log.disk, &self.layout, page);
-        let (kept, faults) = kept.map_err(|e| nand_io("read", e))?;
-        self.found.damaged_register += faults.iter().flatten().count() as u64;
-        if let Some(kept) = kept {
+        let kept = kept.map_err(|e| nand_io("read", e))?;
+        self.found.damaged_register += kept.faults.iter().flatten().count() as u64;
+        if let Some(newest) = kept.newest {
             let count = entries.len();
-            entries.copy_from_slice(&kept.entries[..count]);
-            self.register_versions[page] = kept.version;
+            entries.copy_from_slice(&newest.entries[..count]);
+            self.register_versions[page] = newest.version;
         }
-        Ok(())
+        Ok(kept.copies)
     }
 
     fn save_register(&mut self, page: usize, entries: &[u64]) -> Result<(), NandError> {

@@ -37,6 +37,34 @@ pub(super) struct BlockSeen {
     pub last_sequence: u64,
 }
 
+/// A page of the register.
+pub(super) struct RegisterSeen {
+    /// The newer of its copies, if one was ever written.
+    pub newest: Option<RegisterPage>,
+    /// How many copies say the same.
+    pub copies: u8,
+    /// What is wrong with either.
+    pub faults: [Option<&'static str>; 2],
+}
+
+impl RegisterSeen {
+    fn add(&mut self, found: RegisterPage) {
+        self.copies = 1;
+        match &self.newest {
+            Some(newest) if newest.entries == found.entries => self.copies = 2,
+            Some(newest) if newest.version > found.version => return,
+            _ => {}
+        }
+        if self
+            .newest
+            .as_ref()
+            .is_none_or(|newest| newest.version < found.version)
+        {
+            self.newest = Some(found);
+        }
+    }
+}
+
 /// An image open for reading.
 pub(super) struct Reader<D = File> {
     pub disk: D,
@@ -246,31 +274,27 @@ impl<D: Disk> Reader<D> {
         self.data_from.get().1 < at + bytes
     }
 
-    /// A page of the register: its newer copy, if one was ever written, and what is wrong with either.
-    #[allow(clippy::type_complexity)] // a page, none, or what is wrong
-    pub fn register(
-        disk: &D,
-        layout: &Layout,
-        page: usize,
-    ) -> io::Result<(Option<RegisterPage>, [Option<&'static str>; 2])> {
-        let (mut newest, mut faults): (Option<RegisterPage>, _) = (None, [None; 2]);
+    /// A page of the register.
+    pub fn register(disk: &D, layout: &Layout, page: usize) -> io::Result<RegisterSeen> {
+        let mut seen = RegisterSeen {
+            newest: None,
+            copies: 0,
+            faults: [None; 2],
+        };
         for copy in 0..2 {
             let mut bytes = [0; REGISTER_BYTES];
             disk.read(&mut bytes, layout.register_at(page, copy))?;
             match RegisterPage::decode(&bytes, page) {
-                Ok(Some(found)) => {
-                    if newest
-                        .as_ref()
-                        .is_none_or(|newest| found.version > newest.version)
-                    {
-                        newest = Some(found);
-                    }
-                }
+                Ok(Some(found)) => seen.add(found),
                 Ok(None) => {}
-                Err(fault) => faults[copy as usize] = Some(fault),
+                Err(fault) => seen.faults[copy as usize] = Some(fault),
             }
         }
-        Ok((newest, faults))
+        if seen.newest.is_none() && seen.faults == [None; 2] {
+            // Never written: as good as two copies of nothing.
+            seen.copies = 2;
+        }
+        Ok(seen)
     }
 
     /// The bytes of a page.

@@ -519,7 +519,7 @@ impl<N: Nand> Nand for Spares<N> {
         self.nand.has_exact_register()
     }
 
-    fn load_register(&mut self, page: usize, entries: &mut [u64]) -> Result<(), NandError> {
+    fn load_register(&mut self, page: usize, entries: &mut [u64]) -> Result<u8, NandError> {
         self.nand.load_register(page, entries)
     }
 

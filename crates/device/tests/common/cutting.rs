@@ -89,7 +89,7 @@ impl Nand for Recorder {
         self.faulty.mark_bad(block, state)
     }
 
-    fn load_register(&mut self, page: usize, entries: &mut [u64]) -> Result<(), NandError> {
+    fn load_register(&mut self, page: usize, entries: &mut [u64]) -> Result<u8, NandError> {
         self.faulty.load_register(page, entries)
     }
     fn save_register(&mut self, page: usize, entries: &[u64]) -> Result<(), NandError> {
