@@ -187,6 +187,26 @@ fn last_plus_plus_may_bring_back_either_version_of_a_trimmed_page() {
     );
 }
 
+/// Two blocks are aligned to a logical block, and its data block has room: it may be the one whose erase was cut.
+#[test]
+fn fast_rebuilds_a_data_block_that_has_a_rival() {
+    holds(
+        "fast dies=2 blocks=10 pages=4 logical_pages=40 order=ascending start=full requests=27 seed=8690455 \
+         log_blocks=6 map_entries_per_page=1 cut=110:torn3412",
+    );
+}
+
+/// A merge into a sequential log block was cut; as a data block it would be taken for whole by the next recovery.
+#[test]
+fn last_plus_plus_rebuilds_a_data_block_with_a_torn_page() {
+    holds(
+        "last++ dies=2 blocks=13 pages=4 logical_pages=24 order=ascending start=empty requests=1 seed=11341698 \
+         log_blocks=8 sequential_log_blocks=2 sequential_threshold=0 partitions=1 hot_updates=2 \
+         merge_cost_entries=0 summary_pages=true background=aggressive map_blocks=2 map_entries_per_page=4 \
+         cut=6:torn186 cut=6:torn187 cut=10:clean",
+    );
+}
+
 #[test]
 fn bast_comes_back_with_map_blocks_on_a_full_device() {
     holds(

@@ -92,7 +92,7 @@ pub const SUITES: [Suite; 14] = [
         .by_scheme()
         .at(&[
             ("FLOATGATE_TEST_SEED", "2000"),
-            ("FLOATGATE_TEST_TIMES", "12"),
+            ("FLOATGATE_TEST_TIMES", "3"),
         ]),
     Suite::new("images", "device", "images").covering(&["device"]),
     Suite::new("ticks", "device", "ticks").covering(&["device"]),
