@@ -43,7 +43,8 @@ fn lints() -> Outcome {
 /// All in the profile of the tests, so that a change is compiled once.
 fn quick(steps: &mut Steps) {
     steps.step("unit tests", || {
-        let words = "test --workspace --locked --no-fail-fast --lib --test citations";
+        let words =
+            "test --workspace --locked --no-fail-fast --lib --test citations --test mutants";
         // These two have none.
         let without = ["--exclude", "floatgate-fuzz", "--exclude", "my-ftl"];
         run(cargo(words.split(' ')).args(without))

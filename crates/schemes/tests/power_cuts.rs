@@ -53,6 +53,10 @@ fn gftl_gives_up_the_old_primary_of_a_job_that_has_ended() {
         "gftl dies=1 blocks=7 pages=3 logical_pages=15 order=any start=full requests=31 \
          seed=1106628 log_blocks=1 chunk_pages=1 cut=94:clean cut=0:torn0",
     );
+    holds(
+        "gftl dies=1 blocks=6 pages=4 logical_pages=16 order=any start=empty requests=28 seed=13386045 \
+         log_blocks=1 chunk_pages=1 lookup=oob cut=71:clean",
+    );
 }
 
 /// A start from a snapshot goes by the tables, in which a page is trimmed, and a later full scan by the copies.

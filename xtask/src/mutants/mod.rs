@@ -23,8 +23,10 @@ use report::Report;
 use suites::Binaries;
 use table::Bug;
 
-/// Bugs that the gate tries.
+/// Bugs that the gate tries, and what chooses them: of every part of the schemes some, none of the device, whose tests
+/// would have to be built too.
 const GATE_SAMPLE: usize = 12;
+const GATE_SEED: u64 = 14;
 
 #[derive(Debug, Args)]
 pub struct MutantsArgs {
@@ -96,7 +98,7 @@ pub fn sample() -> Outcome {
     let args = MutantsArgs {
         only: None,
         sample: Some(GATE_SAMPLE),
-        seed: 1,
+        seed: GATE_SEED,
         jobs: None,
         json: None,
     };
