@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::process::{Built, built, cargo, root, run, target, with_component};
 use crate::steps::{Outcome, Steps};
-use crate::{fuzz, instructions};
+use crate::{fuzz, instructions, mutants};
 
 /// Seconds that the gate fuzzes each target.
 const FUZZ_SECONDS: u64 = 40;
@@ -43,7 +43,8 @@ fn lints() -> Outcome {
 /// All in the profile of the tests, so that a change is compiled once.
 fn quick(steps: &mut Steps) {
     steps.step("unit tests", || {
-        let words = "test --workspace --locked --no-fail-fast --lib --test citations";
+        let words =
+            "test --workspace --locked --no-fail-fast --lib --test citations --test mutants";
         // These two have none.
         let without = ["--exclude", "floatgate-fuzz", "--exclude", "my-ftl"];
         run(cargo(words.split(' ')).args(without))
@@ -87,6 +88,7 @@ fn whole(steps: &mut Steps) {
         steps.step("main command", || main_command(Built::Release));
     }
     steps.step("instructions", instructions::check);
+    steps.step("planted bugs, a sample", mutants::sample);
     if steps.step("build the fuzzer", fuzz::build) {
         let title = format!("fuzz, {FUZZ_SECONDS} s a target");
         steps.step(&title, || fuzz::fuzz(&fuzz::TARGETS, FUZZ_SECONDS));

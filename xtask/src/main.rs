@@ -3,6 +3,7 @@
 mod fuzz;
 mod gate;
 mod instructions;
+mod mutants;
 mod process;
 mod steps;
 mod torture;
@@ -33,6 +34,8 @@ enum Chore {
     Torture(torture::TortureArgs),
     /// libFuzzer on everything that reads bytes
     Fuzz(fuzz::FuzzArgs),
+    /// Plants bugs in a copy of the source, one after the other, and tells which of them the tests notice
+    Mutants(mutants::MutantsArgs),
     /// Counts the instructions that a host write costs, against xtask/instructions.json; part of test
     Instructions,
 }
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
         Chore::Test(args) => gate::test(&args),
         Chore::Torture(args) => torture::torture(&args),
         Chore::Fuzz(args) => fuzz::chore(&args),
+        Chore::Mutants(args) => mutants::mutants(&args),
         Chore::Instructions => {
             let mut steps = Steps::default();
             steps.step("instructions", instructions::check);
@@ -76,6 +80,8 @@ mod tests {
             &["torture", "--minutes", "x"],
             &["fuzz", "--target", "nothing"],
             &["fuzz", "--minutes", "-1"],
+            &["mutants", "--only", "x"],
+            &["mutants", "--jobs", "0"],
             &["instructions", "--quick"],
         ] {
             assert_eq!(refused(words).exit_code(), 2, "{words:?}");
@@ -84,7 +90,7 @@ mod tests {
 
     #[test]
     fn every_chore_has_help_of_its_own() {
-        for chore in ["test", "torture", "fuzz", "instructions"] {
+        for chore in ["test", "torture", "fuzz", "mutants", "instructions"] {
             let help = refused(&[chore, "--help"]);
             assert_eq!(help.kind(), ErrorKind::DisplayHelp);
             assert_eq!(help.exit_code(), 0);

@@ -231,6 +231,7 @@ impl LogPolicy for FastPolicy {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use floatgate_core::ftl::{Ftl, RecoveryMode, Start};
     use floatgate_core::striped::Striped;
     use floatgate_testkit::suite::{Bench, Case};
 
@@ -293,6 +294,33 @@ mod tests {
         let after = totals(&bench);
         let merge: Vec<u64> = after.iter().zip(before).map(|(a, b)| a - b).collect();
         assert_eq!(merge, [1, 12, 4, 0, 0, 1, 3, 0]);
+    }
+
+    /// Two log blocks are aligned, as can be where `sw_log` was off before: the younger one is the sequential one.
+    #[test]
+    fn the_youngest_aligned_log_block_is_the_sequential_one() {
+        let case = Case {
+            start: Start::Full,
+            ..Case::small(1, 8, 4, 4)
+        };
+        let case = case.with("log_blocks", 3).with("sw_log", false);
+        let mut bench = Bench::<Striped<Fast>>::new(&case).unwrap();
+        let space = Space::whole(bench.flash.ledger.geometry());
+        bench.play("W 0 2");
+        // What is found takes no more pages, so the next ones go to another log block.
+        for sw_log in [false, true] {
+            let options = case.clone().with("sw_log", sw_log);
+            let options = options.options_of::<Striped<Fast>>().unwrap();
+            let means = RecoveryMode::FullScan;
+            bench.ftl = Ftl::recover(&space, &options, means, &mut bench.flash).unwrap();
+            if !sw_log {
+                bench.play("W 4 2");
+            }
+        }
+        let policy = &bench.ftl.instances()[0].0;
+        let owner = policy.sequential().and_then(|sw| policy.h.owner(sw));
+        assert_eq!(owner, Some(Lbn(1)));
+        bench.read_all().unwrap();
     }
 
     /// LAST++ section 3: four associated blocks of 128 pages cost 512 copies and 5 erases.

@@ -3,6 +3,7 @@
 use super::*;
 use floatgate_core::Lpn;
 use floatgate_core::ftl::Run;
+use floatgate_core::rng::SplitMix64;
 use floatgate_testkit::cut::{Change, CutFlash};
 use floatgate_testkit::ram::RamFlash;
 
@@ -98,6 +99,25 @@ fn a_swap_is_found_without_a_program_that_tells() {
             if layout == "mlc" {
                 check_sub_tables(&bench);
             }
+        }
+    }
+}
+
+/// The same after any writes, on a device so small that data blocks come back to the logical blocks that had them: what
+/// was written beside one in its earlier life does not count.
+#[test]
+fn the_lives_of_a_data_block_are_told_apart() {
+    let mut rng = SplitMix64::new(3);
+    for layout in ["mlc", "slc"] {
+        let case = Case::small(1, 6, 4, 3)
+            .with("layout", layout)
+            .with("log_blocks", 2);
+        let case = case.with("u", 2).with("l", 3);
+        let mut bench = Device::audited(&case);
+        for number in 0..400 {
+            bench.write(rng.below(12) as u32, 1).unwrap();
+            let (ftl, _) = recover(&case, bench.flash.clone());
+            assert_eq!(lists(&ftl), lists(&bench.ftl), "{layout}, write {number}");
         }
     }
 }

@@ -271,8 +271,10 @@ impl<W: Watch> Hybrid<W> {
 #[cfg(test)]
 mod tests {
     use crate::bast::Bast;
-    use floatgate_core::ftl::{Ftl, RecoveryMode, Run};
-    use floatgate_core::{Lpn, Ppn, Space, Striped};
+    use floatgate_core::ftl::{Ftl, RecoveryMode, Run, Start};
+    use floatgate_core::rng::SplitMix64;
+    use floatgate_core::{DieLpn, Lpn, Pbn, Ppn, ProgramOrder, Space, Striped};
+    use floatgate_testkit::cut::{Change, CutFlash, Tear};
     use floatgate_testkit::ram::RamFlash;
     use floatgate_testkit::suite::{Bench, Case};
 
@@ -342,5 +344,143 @@ mod tests {
         assert_eq!(reads, [5 + 7 * 4, 0]);
         bench.ftl = ftl;
         bench.read_all().unwrap();
+    }
+
+    /// A device of one die whose power can be cut, and what the host knows of it.
+    struct Cutting {
+        case: Case,
+        space: Space,
+        ftl: Bast,
+        flash: CutFlash,
+        bytes: Vec<u8>,
+    }
+
+    impl Cutting {
+        fn new(case: Case) -> Self {
+            let geometry = case.geometry().unwrap();
+            let space = Space::whole(&geometry);
+            let mut flash = CutFlash::new(RamFlash::new(&geometry, 16));
+            let options = case.options_of::<Bast>().unwrap();
+            let ftl = Bast::format(&space, &options, case.start, &mut flash).unwrap();
+            let bytes = vec![0; case.logical_pages as usize];
+            Self {
+                case,
+                space,
+                ftl,
+                flash,
+                bytes,
+            }
+        }
+
+        fn write(&mut self, page: u32, byte: u8) {
+            self.flash.ram.new_request(1)[0].fill(byte);
+            let run = Run::whole(DieLpn(page), 1);
+            self.ftl.write(&mut self.flash, &run).unwrap();
+            self.bytes[page as usize] = byte;
+        }
+
+        /// The same; returns the state before every change.
+        fn watch_write(&mut self, page: u32, byte: u8) -> Vec<(RamFlash, Change)> {
+            self.flash.states = Some(Vec::new());
+            self.write(page, byte);
+            self.flash.states.take().unwrap()
+        }
+
+        /// What the map blocks make of a flash; with the state before every change.
+        fn recover(&self, ram: RamFlash) -> (Self, Vec<(RamFlash, Change)>) {
+            let mut flash = CutFlash::new(ram);
+            flash.states = Some(Vec::new());
+            let options = self.case.options_of::<Bast>().unwrap();
+            let means = RecoveryMode::Fastest;
+            let ftl = Bast::recover(&self.space, &options, means, &mut flash).unwrap();
+            let states = flash.states.take().unwrap();
+            let device = Self {
+                case: self.case.clone(),
+                space: self.space.clone(),
+                ftl,
+                flash,
+                bytes: self.bytes.clone(),
+            };
+            (device, states)
+        }
+
+        fn read(&mut self, page: u32) -> u8 {
+            self.flash.ram.new_request(1);
+            let run = Run::whole(DieLpn(page), 1);
+            self.ftl.read(&mut self.flash, &run).unwrap();
+            self.flash.ram.buffer()[0][0]
+        }
+    }
+
+    /// The old data block of a switch merge was being erased, and a trimmed page in it is still there: it is in no entry
+    /// any more, so nobody writes where it looks blank.
+    #[test]
+    fn a_switch_merge_leaves_the_map_before_it_erases() {
+        let (case, _) = small();
+        let case = Case {
+            order: ProgramOrder::Any,
+            ..case
+        };
+        let mut device = Cutting::new(case);
+        for page in [0, 1] {
+            device.write(page, 1);
+        }
+        let trimmed = Run::whole(DieLpn(2), 2);
+        device.ftl.trim(&mut device.flash, &trimmed).unwrap();
+        device.write(4, 2);
+        let states = device.watch_write(8, 3);
+        let erase = Change::Erase(Pbn(0));
+        let (ram, _) = states.iter().find(|(_, change)| *change == erase).unwrap();
+        for seed in 0..40 {
+            let mut ram = ram.clone();
+            Tear::Torn(seed).apply(&mut ram, erase);
+            let (mut after, _) = device.recover(ram);
+            for page in [2, 3] {
+                after.write(page, 4);
+            }
+            let read = [0, 1, 2, 3].map(|page| after.read(page));
+            assert_eq!(read, [1, 1, 4, 4], "seed {seed}");
+        }
+    }
+
+    /// The power goes while the map area makes room for itself, and again while a recovery erases a map block to write its
+    /// void page: what is left of that block can hold an older copy of a map page, and nothing that cannot be read.
+    #[test]
+    fn a_map_page_older_than_it_was_is_not_trusted() {
+        let (case, _) = small();
+        let case = Case {
+            start: Start::Empty,
+            ..case
+        };
+        let mut device = Cutting::new(case);
+        let mut rng = SplitMix64::new(5);
+        let mut erases = 0;
+        for number in 1..60 {
+            let (before, page) = (device.bytes.clone(), rng.below(12) as u32);
+            let states = device.watch_write(page, number);
+            for (ram, _) in states {
+                let (_, changes) = device.recover(ram);
+                let (ram, change) = &changes[0];
+                let is_map = |block: &Pbn| block.0 >= 7;
+                if !matches!(change, Change::Erase(block) if is_map(block)) {
+                    continue;
+                }
+                erases += 1;
+                for seed in 0..60 {
+                    let mut ram = ram.clone();
+                    Tear::Torn(seed).apply(&mut ram, *change);
+                    let (mut after, _) = device.recover(ram);
+                    for other in 0..12 {
+                        let (byte, i) = (after.read(other), other as usize);
+                        let is_cut = other == page && byte == before[i];
+                        assert!(
+                            is_cut || byte == device.bytes[i],
+                            "page {other}, seed {seed}"
+                        );
+                    }
+                }
+            }
+        }
+        assert!(erases > 3, "{erases}");
     }
 }
