@@ -104,6 +104,14 @@ pub trait Described: Sized {
         vec![RecoveryCost::scan("full scan", geometry.pages().into())]
     }
 
+    /// Whether, on a device of that shape, several operations torn in a row may leave no erased page to go on with, so that
+    /// the recovery refuses ([`NoRoom`](crate::refusal::RefusalKind::NoRoom)). A scheme that says so says in its text why
+    /// it cannot be helped; of any other the tests of power cuts take a refusal for a failure.
+    fn may_run_out_of_pages(space: &Space, options: &Self::Options) -> bool {
+        let _ = (space, options);
+        false
+    }
+
     /// The scheme's own counters.
     fn counters(&self) -> SchemeCounters {
         SchemeCounters::default()

@@ -100,6 +100,10 @@ impl<S: Ftl<Page = DieLpn>> Described for Striped<S> {
         S::recovery_costs(geometry, options)
     }
 
+    fn may_run_out_of_pages(space: &Space, options: &Self::Options) -> bool {
+        S::may_run_out_of_pages(&Space::one_die(&space.geometry, 0), options)
+    }
+
     fn counters(&self) -> SchemeCounters {
         let mut sum = self.dies[0].counters();
         for (i, die) in self.dies.iter().enumerate().skip(1) {

@@ -164,8 +164,11 @@ impl<N: Nand> Flash for NandFlash<N> {
         self.ledger.read(from, Cause::Host);
         let (range, lpn) = (self.slot_range(slot), self.lpn_of(slot));
         let spare = self.nand.read(from, &mut self.buffer[range.clone()])?;
+        if spare.lost {
+            return Err(NandError::Unreadable { page: from });
+        }
         // A table or a page that was forged may lead to the content of another page.
-        if spare.lost || spare.oob.lpn != lpn {
+        if spare.oob.lpn != lpn {
             return Err(NandError::Unreadable { page: from });
         }
         match self.register.judge(lpn, spare.stamp) {
@@ -211,7 +214,10 @@ impl<N: Nand> Flash for NandFlash<N> {
         self.ledger.read(from, cause);
         let mut spare = self.spare(oob);
         match self.nand.read(from, &mut self.scratch) {
-            Ok(read) => (spare.lost, spare.stamp) = (read.lost, read.stamp),
+            Ok(read) => {
+                spare.lost = read.lost;
+                spare.stamp = read.stamp;
+            }
             Err(NandError::Unreadable { .. } | NandError::Erased { .. }) => spare.lost = true,
             Err(error) => return Err(error),
         }

@@ -81,6 +81,9 @@ options! {
     }
 }
 
+/// Blocks of an instance beside primaries and buffer: the new block of the job, or the old primary on its way out.
+const RESERVE: u32 = 1;
+
 /// Copies that take no longer than an erase on a part of those times: the default of `chunk_pages`. Who knows
 /// the part sets the option to it; without a part the times of `ssdsim` (20, 200, 1500 us) stand in.
 ///
@@ -566,7 +569,7 @@ fn plan(space: &Space, options: &GftlOptions) -> Result<(u32, u32), Refusal> {
     space.need_blocks(&[
         ("data blocks", space.logical_blocks()),
         ("buffer blocks", buffer_limit),
-        ("cleaning reserve", 1),
+        ("cleaning reserve", RESERVE),
     ])?;
     Ok((buffer_limit, chunk_pages))
 }
@@ -611,6 +614,13 @@ impl Described for Gftl {
     fn fit_to_chip(options: &mut GftlOptions, times: ChipTimes) {
         let default = default_chunk_pages(times.t_r_ns, times.t_prog_ns, times.t_bers_ns);
         options.chunk_pages.get_or_insert(default);
+    }
+
+    /// Only without a block to spare.
+    fn may_run_out_of_pages(space: &Space, options: &GftlOptions) -> bool {
+        plan(space, options).is_ok_and(|(buffer_limit, _)| {
+            space.blocks() == space.logical_blocks() + buffer_limit + RESERVE
+        })
     }
 
     fn counters(&self) -> SchemeCounters {

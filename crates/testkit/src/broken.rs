@@ -14,6 +14,8 @@ pub const SKIPS_A_WRITE: u8 = 0;
 pub const BREAKS_THE_PROGRAM_RULE: u8 = 1;
 /// Its recovery loses the first page of the device.
 pub const FORGETS_A_PAGE: u8 = 2;
+/// It does not say that its recovery may run out of pages, and refuse.
+pub const KEEPS_QUIET: u8 = 3;
 
 /// The first write that goes wrong, and how many there are from one to the next.
 const WRITES: u64 = 6;
@@ -56,6 +58,10 @@ impl<S: Described, const BUG: u8> Described for Broken<S, BUG> {
 
     fn recovery_costs(geometry: &Geometry, options: &S::Options) -> Vec<RecoveryCost> {
         S::recovery_costs(geometry, options)
+    }
+
+    fn may_run_out_of_pages(space: &Space, options: &S::Options) -> bool {
+        BUG != KEEPS_QUIET && S::may_run_out_of_pages(space, options)
     }
 
     fn counters(&self) -> SchemeCounters {

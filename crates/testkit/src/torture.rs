@@ -103,8 +103,9 @@ fn means_for(number: u64) -> RecoveryMode {
 pub struct Tally {
     /// Cut points tried.
     pub tried: u64,
-    /// Of these, those after which the scheme refused to come up: the recovery itself was torn, and a device
-    /// without a spare block had no erased page left. Nothing else refuses, unless the flash is [rotten](rot).
+    /// Of these, those after which the scheme refused to come up, as it said it may
+    /// ([`may_run_out_of_pages`](floatgate_core::Described::may_run_out_of_pages)): the recovery itself was torn, and no
+    /// erased page was left. Nothing else refuses, unless the flash is [rotten](rot).
     pub refused: u64,
 }
 
@@ -122,11 +123,6 @@ pub(crate) fn catch<T>(work: impl FnOnce() -> T) -> Result<T, String> {
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
         format!("panic: {}", text.unwrap_or("without a message"))
     })
-}
-
-/// Whether a recovery refused because no erased page was left, which several torn writes can bring about.
-fn is_without_room(why: &floatgate_core::Refusal) -> bool {
-    why.kind == floatgate_core::refusal::RefusalKind::NoRoom
 }
 
 /// The ways in which a change can be cut.

@@ -75,7 +75,7 @@ const ROT_LINES: &[&str] = &[
 ];
 
 /// In the order in which they are run: the fast ones, and those that know most, first.
-pub const SUITES: [Suite; 14] = [
+pub const SUITES: [Suite; 16] = [
     Suite::new("core", "core", "lib").covering(&["core"]),
     Suite::new("units", "schemes", "lib"),
     Suite::new("cut lines", "schemes", "power_cuts").with(CUT_LINES),
@@ -99,6 +99,8 @@ pub const SUITES: [Suite; 14] = [
     Suite::new("wear", "device", "wear").covering(&["device"]),
     Suite::new("faults", "device", "faults").covering(&["device"]),
     Suite::new("damage", "device", "damage").covering(&["device"]),
+    Suite::new("machine", "device", "machine").covering(&["device"]),
+    Suite::new("rotten", "device", "rotten").covering(&["device"]),
     Suite::new("cuts", "device", "cuts").covering(&["device"]),
 ];
 

@@ -17,7 +17,7 @@ use crate::parts::pool::Pool;
 use crate::parts::scan::{Depth, Rules, Scan};
 use floatgate_core::Refusal;
 use floatgate_core::address::{DieLpn, Lbn, Pbn, Ppn};
-use floatgate_core::flash::{Cause, Flash, Oob, Role};
+use floatgate_core::flash::{Cause, Flash, Oob, OobRead, Role};
 use floatgate_core::ftl::MountError;
 
 /// In the tag of a copy: nothing that counts is left in the older blocks of the logical block.
@@ -37,6 +37,12 @@ fn source_of(tag: u32) -> Option<Ppn> {
     (source != 0 && source != UNKNOWN).then(|| Ppn(source - 1))
 }
 
+/// Whether the source of a copy of a page is still there.
+fn stands(scan: &Scan, lpn: DieLpn, copy: OobRead) -> bool {
+    let source = source_of(copy.oob.tag).and_then(|ppn| scan.page_at(ppn));
+    source.is_some_and(|(page, older)| page == lpn && older.sequence < copy.sequence)
+}
+
 impl Gftl {
     pub(super) fn scan_device<F: Flash>(
         &mut self,
@@ -46,7 +52,11 @@ impl Gftl {
             Scan::read(&self.space, 0, Depth::Whole, flash).map_err(MountError::Flash)?;
         self.void_old_primaries(&mut scan);
         let mut newest = scan.newest(Rules::Plain);
-        while let Some(block) = self.redundant_job_block(&scan, &newest.place) {
+        let void = |gftl: &Self, scan: &Scan, place: &[Ppn]| {
+            gftl.redundant_job_block(scan, place)
+                .or_else(|| gftl.cut_buffer_erase(scan, place, flash))
+        };
+        while let Some(block) = void(self, &scan, &newest.place) {
             scan.set_void(block);
             newest = scan.newest(Rules::Plain);
         }
@@ -91,9 +101,8 @@ impl Gftl {
         Some(self.logical_of(lpn))
     }
 
-    /// The youngest of several data blocks of a logical block, if all newest pages in it have their source still
-    /// standing.
-    fn redundant_job_block(&self, scan: &Scan, place: &[Ppn]) -> Option<Pbn> {
+    /// The youngest of the data blocks of each logical block that has several.
+    fn job_blocks(&self, scan: &Scan) -> Vec<Pbn> {
         let mut youngest: Vec<(Pbn, u32)> = vec![(Pbn::NONE, 0); self.primary.len()];
         for (block, found) in scan.blocks() {
             let Some(lbn) = self.owner_of(scan, block) else {
@@ -105,18 +114,50 @@ impl Gftl {
                 entry.0 = block;
             }
         }
-        let has_source =
-            |block, (position, lpn, read): (u32, DieLpn, floatgate_core::flash::OobRead)| {
-                let is_newest = place[lpn.index()] == self.space.geometry.ppn(block, position);
-                let source = source_of(read.oob.tag).and_then(|ppn| scan.page_at(ppn));
-                !is_newest
-                    || source
-                        .is_some_and(|(page, older)| page == lpn && older.sequence < read.sequence)
-            };
         let rivals = youngest.into_iter().filter(|&(_, count)| count > 1);
-        rivals
-            .map(|(block, _)| block)
+        rivals.map(|(block, _)| block).collect()
+    }
+
+    /// A job's block, if all newest pages in it have their source still standing.
+    fn redundant_job_block(&self, scan: &Scan, place: &[Ppn]) -> Option<Pbn> {
+        let has_source = |block, (position, lpn, read): (u32, DieLpn, OobRead)| {
+            let is_newest = place[lpn.index()] == self.space.geometry.ppn(block, position);
+            !is_newest || stands(scan, lpn, read)
+        };
+        self.job_blocks(scan)
+            .into_iter()
             .find(|&block| scan.pages_of(block).all(|page| has_source(block, page)))
+    }
+
+    /// A buffer block whose erase was cut, where a job cannot be ended without it: trimmed pages in it look alive, so
+    /// no block is free, and the job's own block has no room for the pages that are left, since programs in it
+    /// were torn. A copy names a source in that block which is gone, and what remains is older than the copy: so the erase
+    /// had begun, and nothing in the block counts.
+    ///
+    /// Not where the job can be ended otherwise: a source may be gone because it has rotted.
+    fn cut_buffer_erase<F: Flash>(&self, scan: &Scan, place: &[Ppn], flash: &F) -> Option<Pbn> {
+        if scan.blocks().any(|(_, found)| found.valid == 0) {
+            return None;
+        }
+        let geometry = &self.space.geometry;
+        let is_buffer = |block: Pbn| scan.found(block).role != Role::Data;
+        let lacks_room = |&job: &Pbn| {
+            let lbn = self.owner_of(scan, job).expect("it has valid pages");
+            let pages = lbn.index() * self.pages() as usize..;
+            let newest = place[pages].iter().take(self.pages() as usize);
+            let left = newest.filter(|&&at| {
+                at.is_some() && geometry.block_of(at) != job && !is_buffer(geometry.block_of(at))
+            });
+            left.count() as u32 > self.pages() - flash.ledger().write_pointer(job)
+        };
+        let job = self.job_blocks(scan).into_iter().find(lacks_room)?;
+        scan.pages_of(job).find_map(|(_, lpn, read)| {
+            let source = source_of(read.oob.tag).filter(|_| !stands(scan, lpn, read))?;
+            let (block, found) = scan
+                .blocks()
+                .find(|&(block, _)| block == geometry.block_of(source))?;
+            (is_buffer(block) && found.last < read.sequence).then_some(block)
+        })
     }
 
     /// Makes primaries and buffer blocks of the blocks in use. Returns the old and the new block of a job that

@@ -1,15 +1,15 @@
 //! The engine that cuts.
 
 use super::model::{INITIAL, PAGE_BYTES, Page, Request, ZEROES, version_of};
-use super::{
-    Cuts, Effort, Finding, Tally, Trial, catch, is_without_room, means_for, random_case, tears,
-};
+use super::{Cuts, Effort, Finding, Tally, Trial, catch, means_for, random_case, tears};
 use crate::case::Case;
 use crate::cut::{Change, CutFlash, Tear};
 use crate::ram::RamFlash;
+use floatgate_core::Refusal;
 use floatgate_core::address::Pbn;
 use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Start};
 use floatgate_core::geometry::Space;
+use floatgate_core::refusal::RefusalKind;
 use floatgate_core::rng::SplitMix64;
 
 /// One case with its device's shape and options.
@@ -234,6 +234,14 @@ impl<S: Ftl> Torture<'_, S> {
             .map_err(|error| format!("no recovery: {error}"))
     }
 
+    /// Whether a scheme may refuse to come up: it has said so of a device of this shape, and more than one
+    /// operation was torn.
+    pub(super) fn allows(&self, why: &Refusal, cuts: &Cuts) -> bool {
+        why.kind == RefusalKind::NoRoom
+            && cuts.torn() > 1
+            && S::may_run_out_of_pages(&self.space, &self.options)
+    }
+
     /// Recovers a device that was cut in `request`, checks the contract, and goes on.
     fn check(&self, ram: RamFlash, cuts: &Cuts, request: &Request) -> Result<Outcome, String> {
         let mut flash = CutFlash::new(ram);
@@ -241,7 +249,7 @@ impl<S: Ftl> Torture<'_, S> {
         let recovered = catch(|| S::recover(&self.space, &self.options, means, &mut flash))?;
         let mut ftl = match recovered {
             Ok(ftl) => ftl,
-            Err(MountError::Refused(why)) if cuts.torn() > 1 && is_without_room(&why) => {
+            Err(MountError::Refused(why)) if self.allows(&why, cuts) => {
                 return Ok(Outcome::Refused);
             }
             Err(error) => return Err(format!("no recovery: {error}")),

@@ -2,7 +2,7 @@
 
 use super::cuts::{Torture, prepare};
 use super::model::{INITIAL, PAGE_BYTES, Request};
-use super::{Cuts, Effort, Finding, Tally, Trial, catch, is_without_room, random_case};
+use super::{Cuts, Effort, Finding, Tally, Trial, catch, random_case};
 use crate::cut::{CutFlash, Tear};
 use crate::ram::RamFlash;
 use floatgate_core::ftl::{Ftl, MountError};
@@ -135,7 +135,7 @@ impl<S: Ftl> Torture<'_, S> {
     }
 
     /// Brings the device up after the cut in `flash`. As long as the next steps are cuts, they cut the recovery.
-    /// `None`: it refuses after more than one torn operation, as GFTL at its least size may.
+    /// `None`: it refuses, and may.
     fn recover_among_cuts<'s>(
         &self,
         flash: &mut CutFlash,
@@ -159,9 +159,7 @@ impl<S: Ftl> Torture<'_, S> {
             match recovered {
                 Ok(ftl) => return Ok(Some(ftl)),
                 Err(MountError::Flash(_)) => tear = next.map_or(Tear::Clean, |(_, tear)| tear),
-                Err(MountError::Refused(why)) if cuts.torn() > 1 && is_without_room(&why) => {
-                    return Ok(None);
-                }
+                Err(MountError::Refused(why)) if self.allows(&why, &cuts) => return Ok(None),
                 Err(error) => return Err(format!("no recovery: {error}")),
             }
         }
