@@ -16,7 +16,8 @@ use crate::spares::pairs::lower_of;
 pub enum CutKind {
     /// It had not started.
     Before,
-    /// In the middle: the page is unreadable, the pages of the block each old, unreadable or erased.
+    /// In the middle: the page is unreadable, the pages of the block each old, unreadable or erased; or what
+    /// [`HiddenTears`] says.
     Torn,
     /// It was done, but not reported.
     After,
@@ -54,10 +55,42 @@ pub struct FaultPlan {
     pub factory_bad: Vec<Pbn>,
     /// Erases after which a block can no longer be erased.
     pub erase_limit: Option<u32>,
+    /// Chance that a program fails although its block is sound: it succeeds after another erase.
+    pub transient_program_failures_ppm: u32,
+    /// Chance that an erase fails and succeeds when repeated.
+    pub transient_erase_failures_ppm: u32,
+    /// Reads of a block since its erase after which its pages need retries; each read after twice as many makes one of
+    /// them unreadable.
+    pub read_disturb: Option<u32>,
+    /// Operations after which a page that was not programmed since needs retries; after twice as many it is unreadable.
+    pub retention: Option<u64>,
     /// A cut in the program of an upper page takes the lower page of the pair with it.
     pub paired_pages: bool,
+    /// Operations that a cut may leave in a state that does not show.
+    pub hidden_tears: HiddenTears,
     /// The power cut.
     pub cut: Option<Cut>,
+}
+
+/// What a cut may leave that does not show, beside what does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct HiddenTears {
+    /// A program: the page looks erased, or it can be read a few times and then no longer.
+    pub programs: bool,
+    /// An erase: the block looks erased, but what is programmed there is lost; or pages can be read a few times and then no
+    /// longer, at least one of them only once.
+    pub erases: bool,
+    /// The mark of a bad block: it is there or not, or it is gone after the next cut.
+    pub marks: bool,
+}
+
+impl HiddenTears {
+    /// All of them.
+    pub const ALL: Self = Self {
+        programs: true,
+        erases: true,
+        marks: true,
+    };
 }
 
 /// What failed so far.
@@ -85,6 +118,12 @@ pub struct Faulty<N> {
     operations: u64,
     /// A block in which a program or erase has failed fails from then on.
     broken: Vec<bool>,
+    /// Reads of each block since its erase.
+    reads: Vec<u32>,
+    /// Operations before each page was programmed.
+    programmed_at: Vec<u64>,
+    /// Whether the next read of a page that needs retries fails.
+    is_moody: bool,
     counts: FaultCounts,
     dead: bool,
 }
@@ -95,6 +134,7 @@ impl<N: Damage> Faulty<N> {
     /// # Errors
     /// If blocks cannot be marked as bad.
     pub fn new(mut nand: N, plan: FaultPlan) -> Result<Self, NandError> {
+        nand.power_up();
         for &block in &plan.factory_bad {
             nand.mark_bad(block, BlockState::FactoryBad)?;
         }
@@ -102,6 +142,9 @@ impl<N: Damage> Faulty<N> {
             rng: SplitMix64::new(plan.seed),
             operations: 0,
             broken: vec![false; nand.geometry().blocks() as usize],
+            reads: vec![0; nand.geometry().blocks() as usize],
+            programmed_at: vec![0; nand.geometry().pages() as usize],
+            is_moody: true,
             counts: FaultCounts::default(),
             dead: false,
             plan,
@@ -156,8 +199,20 @@ impl<N: Damage> Faulty<N> {
         Err(NandError::PowerCut)
     }
 
-    fn tear_program(&mut self, page: Ppn) -> Result<(), NandError> {
-        self.nand.spoil(page)?;
+    fn tear_program(&mut self, page: Ppn, spare: &Spare, data: &[u8]) -> Result<(), NandError> {
+        let fate = if self.plan.hidden_tears.programs {
+            self.rng.below(3)
+        } else {
+            0
+        };
+        match fate {
+            0 => self.nand.spoil(page)?,
+            1 => self.nand.taint(page)?,
+            _ => {
+                self.nand.program(page, spare, data)?;
+                self.nand.fade(page, 1 + self.rng.below(4) as u32)?;
+            }
+        }
         let (block, position) = self.nand.geometry().split(page);
         let lower = lower_of(position, self.nand.geometry().pages_per_block);
         if let Some(lower) = lower.filter(|_| self.plan.paired_pages) {
@@ -171,15 +226,84 @@ impl<N: Damage> Faulty<N> {
     }
 
     fn tear_erase(&mut self, block: Pbn) -> Result<(), NandError> {
-        for position in 0..self.nand.geometry().pages_per_block {
-            let page = self.nand.geometry().ppn(block, position);
-            if !self.nand.is_programmed(page) {
-                continue;
-            }
+        if self.plan.hidden_tears.erases {
+            return self.tear_erase_unseen(block);
+        }
+        for page in self.programmed_pages(block) {
             match self.rng.below(3) {
                 0 => self.nand.vanish(page)?,
                 1 => self.nand.spoil(page)?,
                 _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn tear_erase_unseen(&mut self, block: Pbn) -> Result<(), NandError> {
+        let pages = self.programmed_pages(block);
+        // One page always shows what happened, if only at its second read.
+        let (fate, once) = (self.rng.below(3), self.rng.below(pages.len().max(1) as u64));
+        for (i, &page) in (0..).zip(&pages) {
+            match (fate, self.rng.below(4)) {
+                (0, _) | (1, 0) => self.nand.taint(page)?,
+                (1, 1) => self.nand.spoil(page)?,
+                (1, 2) if i != once => {}
+                _ if i == once => self.nand.fade(page, 1)?,
+                _ => self.nand.fade(page, 1 + self.rng.below(4) as u32)?,
+            }
+        }
+        // What looked erased before is no better now.
+        let geometry = self.nand.geometry();
+        let all = (0..geometry.pages_per_block).map(|position| geometry.ppn(block, position));
+        let blank: Vec<Ppn> = all.filter(|&page| !self.nand.is_programmed(page)).collect();
+        blank.into_iter().try_for_each(|page| self.nand.taint(page))
+    }
+
+    fn tear_mark(&mut self, block: Pbn, state: BlockState) -> Result<(), NandError> {
+        // A mark is one small program: it is either there or not, unless it is only there for now.
+        if self.plan.hidden_tears.marks {
+            let fate = self.rng.below(3);
+            if fate > 0 {
+                self.nand.mark_bad(block, state)?;
+            }
+            if fate > 1 {
+                self.nand.fade_mark(block);
+            }
+        }
+        Ok(())
+    }
+
+    fn programmed_pages(&self, block: Pbn) -> Vec<Ppn> {
+        let geometry = self.nand.geometry();
+        let all = (0..geometry.pages_per_block).map(|position| geometry.ppn(block, position));
+        all.filter(|&page| self.nand.is_programmed(page)).collect()
+    }
+
+    /// What reads and time do to a page.
+    fn age(&mut self, page: Ppn) -> Result<(), NandError> {
+        let block = self.nand.geometry().block_of(page);
+        self.reads[block.index()] = self.reads[block.index()].saturating_add(1);
+        let reads = self.reads[block.index()];
+        let (limit, age) = (
+            self.plan.read_disturb.unwrap_or(u32::MAX),
+            self.operations - self.programmed_at[page.index()],
+        );
+        if reads > limit.saturating_mul(2) {
+            let pages = self.programmed_pages(block);
+            let victim = pages[self.rng.below(pages.len() as u64) as usize];
+            self.counts.lost_pages += 1;
+            self.nand.spoil(victim)?;
+        }
+        let lasts = self.plan.retention.unwrap_or(u64::MAX);
+        if age > lasts.saturating_mul(2) {
+            self.counts.lost_pages += 1;
+            self.nand.spoil(page)?;
+        }
+        if reads > limit || age > lasts {
+            self.is_moody = !self.is_moody;
+            if !self.is_moody {
+                self.counts.soft_reads += 1;
+                return Err(NandError::Unreadable { page });
             }
         }
         Ok(())
@@ -197,6 +321,9 @@ impl<N: Damage> Faulty<N> {
         if self.nand.is_programmed(page) && self.draw(self.plan.lost_reads_ppm) {
             self.counts.lost_pages += 1;
             self.nand.spoil(page)?;
+        }
+        if self.nand.is_programmed(page) {
+            self.age(page)?;
         }
         Ok(())
     }
@@ -227,6 +354,10 @@ impl<N: Damage> Nand for Faulty<N> {
         self.nand.last_sequence()
     }
 
+    fn is_settled(&self) -> bool {
+        self.nand.is_settled()
+    }
+
     fn read(&mut self, page: Ppn, data: &mut [u8]) -> Result<Spare, NandError> {
         self.disturb(page)?;
         self.nand.read(page, data)
@@ -240,7 +371,7 @@ impl<N: Damage> Nand for Faulty<N> {
     fn program(&mut self, page: Ppn, spare: &Spare, data: &[u8]) -> Result<(), NandError> {
         let number = self.begin(
             |nand| nand.program(page, spare, data),
-            |faulty| faulty.tear_program(page),
+            |faulty| faulty.tear_program(page, spare, data),
         )?;
         let block = self.nand.geometry().block_of(page).index();
         let fails = self.draw(self.plan.program_failures_ppm)
@@ -251,7 +382,13 @@ impl<N: Damage> Nand for Faulty<N> {
             self.nand.spoil(page)?;
             return Err(NandError::ProgramFailed { page });
         }
+        if self.draw(self.plan.transient_program_failures_ppm) {
+            self.counts.programs += 1;
+            self.nand.spoil(page)?;
+            return Err(NandError::ProgramFailed { page });
+        }
         self.nand.program(page, spare, data)?;
+        self.programmed_at[page.index()] = self.operations;
         if self.plan.lost_pages.contains(&page) {
             self.counts.lost_pages += 1;
             self.nand.spoil(page)?;
@@ -270,12 +407,19 @@ impl<N: Damage> Nand for Faulty<N> {
             self.counts.erases += 1;
             return Err(NandError::EraseFailed { block });
         }
+        if self.draw(self.plan.transient_erase_failures_ppm) {
+            self.counts.erases += 1;
+            return Err(NandError::EraseFailed { block });
+        }
+        self.reads[block.index()] = 0;
         self.nand.erase(block)
     }
 
     fn mark_bad(&mut self, block: Pbn, state: BlockState) -> Result<(), NandError> {
-        // A mark is one small program: it is either there or not.
-        self.begin(|nand| nand.mark_bad(block, state), |_| Ok(()))?;
+        self.begin(
+            |nand| nand.mark_bad(block, state),
+            |faulty| faulty.tear_mark(block, state),
+        )?;
         self.nand.mark_bad(block, state)
     }
 

@@ -259,6 +259,13 @@ pub trait Nand {
     /// The highest sequence number in any spare area; 0 on an erased chip.
     fn last_sequence(&self) -> u64;
 
+    /// Whether every operation that a power cut interrupted is there whole or shows that it is not: pages are readable or
+    /// not, for good, and a page that looks erased is erased. Real chips promise no such thing, so that is the
+    /// default; what [`Spares`](crate::Spares) then does at a mount is described there.
+    fn is_settled(&self) -> bool {
+        false
+    }
+
     /// Reads a page into `data`, which is a page long.
     ///
     /// # Errors
@@ -341,6 +348,26 @@ pub trait Damage: Nand {
 
     /// Makes a page look erased, as a torn erase may.
     fn vanish(&mut self, page: Ppn) -> Result<(), NandError>;
+
+    /// The power came back.
+    fn power_up(&mut self) {}
+
+    /// Makes a page readable so many times more, and then no longer. Where that cannot be had, not even once.
+    fn fade(&mut self, page: Ppn, reads: u32) -> Result<(), NandError> {
+        let _ = reads;
+        self.spoil(page)
+    }
+
+    /// Makes a page that looks erased unfit: what is programmed there before the next erase cannot be read. Where that cannot
+    /// be had, it shows.
+    fn taint(&mut self, page: Ppn) -> Result<(), NandError> {
+        self.spoil(page)
+    }
+
+    /// Makes the mark of a bad block readable until the power has gone once more. Where that cannot be had, it stays.
+    fn fade_mark(&mut self, block: Pbn) {
+        let _ = block;
+    }
 }
 
 /// A borrowed chip.
@@ -362,6 +389,9 @@ impl<N: Nand + ?Sized> Nand for &mut N {
     }
     fn last_sequence(&self) -> u64 {
         (**self).last_sequence()
+    }
+    fn is_settled(&self) -> bool {
+        (**self).is_settled()
     }
     fn read(&mut self, page: Ppn, data: &mut [u8]) -> Result<Spare, NandError> {
         (**self).read(page, data)

@@ -1,4 +1,7 @@
 //! A chip in memory: what tests stand on, and what they rebuild a device from after a power cut.
+//!
+//! By itself it is settled: what a cut leaves shows. [`RamNand::unsettled`] says otherwise; then the test may leave pages
+//! that fade, erased pages that are not fit for use, and marks that do not last.
 
 use floatgate_core::{Geometry, Pbn, Ppn, ProgramOrder};
 
@@ -9,6 +12,10 @@ enum Cell {
     Erased,
     Readable(Box<(Spare, Vec<u8>)>),
     Unreadable,
+    /// Looks erased, but what is programmed there cannot be read.
+    Tainted,
+    /// Readable so many times more.
+    Fading(Box<(Spare, Vec<u8>)>, u32),
 }
 
 /// A chip in memory. A clone is a chip with the same content.
@@ -24,6 +31,9 @@ pub struct RamNand {
     last_sequence: u64,
     /// By page of the register.
     register: Vec<Vec<u64>>,
+    is_settled: bool,
+    /// Marks of bad blocks that do not last, and how often the power has come back since.
+    fading_marks: Vec<(Pbn, u32)>,
 }
 
 impl RamNand {
@@ -38,14 +48,32 @@ impl RamNand {
             written: vec![0; blocks],
             last_sequence: 0,
             register: Vec::new(),
+            is_settled: true,
+            fading_marks: Vec::new(),
             geometry: geometry.clone(),
         }
     }
 
-    fn readable(&self, page: Ppn) -> Result<&(Spare, Vec<u8>), NandError> {
-        match &self.cells[page.index()] {
-            Cell::Readable(content) => Ok(content),
-            Cell::Erased => Err(NandError::Erased { page }),
+    /// The same chip, of which nobody says that it is settled.
+    #[must_use]
+    pub fn unsettled(self) -> Self {
+        Self {
+            is_settled: false,
+            ..self
+        }
+    }
+
+    fn readable(&mut self, page: Ppn) -> Result<&(Spare, Vec<u8>), NandError> {
+        let cell = &mut self.cells[page.index()];
+        if let Cell::Fading(_, reads) = cell {
+            match reads.checked_sub(1) {
+                Some(left) => *reads = left,
+                None => *cell = Cell::Unreadable,
+            }
+        }
+        match cell {
+            Cell::Readable(content) | Cell::Fading(content, _) => Ok(content),
+            Cell::Erased | Cell::Tainted => Err(NandError::Erased { page }),
             Cell::Unreadable => Err(NandError::Unreadable { page }),
         }
     }
@@ -61,7 +89,7 @@ impl Nand for RamNand {
     }
 
     fn is_programmed(&self, page: Ppn) -> bool {
-        !matches!(self.cells[page.index()], Cell::Erased)
+        !matches!(self.cells[page.index()], Cell::Erased | Cell::Tainted)
     }
 
     fn erase_count(&self, block: Pbn) -> u32 {
@@ -74,6 +102,10 @@ impl Nand for RamNand {
 
     fn last_sequence(&self) -> u64 {
         self.last_sequence
+    }
+
+    fn is_settled(&self) -> bool {
+        self.is_settled
     }
 
     fn read(&mut self, page: Ppn, data: &mut [u8]) -> Result<Spare, NandError> {
@@ -94,7 +126,11 @@ impl Nand for RamNand {
             self.is_programmed(page),
             self.written[block.index()],
         )?;
-        self.cells[page.index()] = Cell::Readable(Box::new((*spare, data.to_vec())));
+        let cell = &mut self.cells[page.index()];
+        *cell = match cell {
+            Cell::Tainted => Cell::Unreadable,
+            _ => Cell::Readable(Box::new((*spare, data.to_vec()))),
+        };
         let written = &mut self.written[block.index()];
         *written = (*written).max(position + 1);
         self.last_sequence = self.last_sequence.max(spare.sequence);
@@ -111,6 +147,7 @@ impl Nand for RamNand {
 
     fn mark_bad(&mut self, block: Pbn, state: BlockState) -> Result<(), NandError> {
         self.states[block.index()] = state;
+        self.fading_marks.retain(|(fading, _)| *fading != block);
         Ok(())
     }
 
@@ -147,6 +184,36 @@ impl Damage for RamNand {
         let block = self.geometry.block_of(page);
         self.written[block.index()] = crate::nand::written(self, block);
         Ok(())
+    }
+
+    fn power_up(&mut self) {
+        let states = &mut self.states;
+        self.fading_marks.retain_mut(|(block, times)| {
+            *times += 1;
+            if *times > 1 {
+                states[block.index()] = BlockState::Good;
+            }
+            *times == 1
+        });
+    }
+
+    fn fade(&mut self, page: Ppn, reads: u32) -> Result<(), NandError> {
+        let cell = &mut self.cells[page.index()];
+        *cell = match std::mem::replace(cell, Cell::Unreadable) {
+            Cell::Readable(content) => Cell::Fading(content, reads),
+            other => other,
+        };
+        Ok(())
+    }
+
+    fn taint(&mut self, page: Ppn) -> Result<(), NandError> {
+        self.vanish(page)?;
+        self.cells[page.index()] = Cell::Tainted;
+        Ok(())
+    }
+
+    fn fade_mark(&mut self, block: Pbn) {
+        self.fading_marks.push((block, 0));
     }
 }
 

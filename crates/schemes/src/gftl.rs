@@ -22,7 +22,8 @@
 //! **Recovery.** Full OOB scan. A block whose first page has role log is a buffer block. Of two data
 //! blocks of one logical block the younger is a job's: given up if all its sources stand, else the job is brought to
 //! its end. Logical blocks with pages in the buffer are queued, oldest such page first. Found blocks take no
-//! more pages.
+//! more pages. A device without a block to spare may run out of erased pages when programs are torn in a row, and then
+//! refuses: docs/recovery.md says why no recovery could do better.
 //!
 //! **Deviations and why.** The papers say what is guaranteed and that one chunk of work follows each
 //! request; order of cleaning, the buffer's own map, the erase list and what happens when the buffer is full after

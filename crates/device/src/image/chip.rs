@@ -417,6 +417,11 @@ impl<D: Disk> Nand for ImageNand<D> {
         self.free_erased()
     }
 
+    /// What is not whole was discarded.
+    fn is_settled(&self) -> bool {
+        true
+    }
+
     fn has_exact_register(&self) -> bool {
         self.found.clean
     }

@@ -25,21 +25,30 @@
 //! ([`floatgate_core::wear`]). Both work for every scheme, unnoticed by it.
 //!
 //! **Paired pages.** See [`pairs`].
+//!
+//! **What a cut leaves.** On a chip where that need not show, a mount moves what may not last; see [`settle`].
+//!
+//! **Wear by reads and time.** See [`Spares::patrol`].
 
+mod blocks;
 mod mount;
 mod overlay;
 pub mod pairs;
+mod patrol;
+mod settle;
 mod wear;
 
 use std::collections::VecDeque;
 
-use floatgate_core::wear::{WEAR_GAP, WearLeveling, oldest, youngest};
+use floatgate_core::wear::{WEAR_GAP, WearLeveling};
 use floatgate_core::{Geometry, Pbn, Ppn};
 
 use crate::nand::{BlockState, Nand, NandError, Place, PlaceKind, Spare};
 pub use mount::virtual_geometry;
 use overlay::Overlay;
 use pairs::{PairGuard, Ring, Risk};
+use patrol::Reads;
+pub use patrol::{PatrolFound, READS_BEFORE_REFRESH};
 
 /// How often a failed read is retried.
 pub const READ_RETRIES: u32 = 3;
@@ -101,6 +110,8 @@ pub struct SparesStats {
     pub wear_swaps: u64,
     /// Pages that these swaps moved.
     pub wear_moved_pages: u64,
+    /// Blocks moved because a power cut may have been in them and not show.
+    pub settled_blocks: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -126,6 +137,12 @@ pub struct Spares<N> {
     /// Generation of each virtual block, 0 while it is erased.
     generation: Vec<u64>,
     risk: Vec<Risk>,
+    /// By physical block: what looks erased in it may not be, so it is erased or left before its next program.
+    suspect: Vec<bool>,
+    /// By virtual block.
+    reads: Vec<Reads>,
+    /// The block that the next patrol begins with.
+    next_patrol: Pbn,
     dies: Vec<Die>,
     next_generation: u64,
     /// Grows with every flush, erase and copy; what was written in an earlier epoch must not be lost.
@@ -207,13 +224,16 @@ impl<N: Nand> Spares<N> {
         let Some(at) = self.physical(block, position) else {
             return Err(NandError::Erased { page });
         };
-        for _ in 0..READ_RETRIES {
+        let mut retries = 0;
+        loop {
             match read(&mut self.nand, at) {
-                Err(NandError::Unreadable { .. }) => self.stats.read_retries += 1,
-                other => return other.map_err(|error| named(error, page)),
+                Err(NandError::Unreadable { .. }) if retries < READ_RETRIES => retries += 1,
+                outcome => {
+                    self.note_read(block, retries);
+                    return outcome.map_err(|error| named(error, page));
+                }
             }
         }
-        read(&mut self.nand, at).map_err(|error| named(error, page))
     }
 
     fn check_die(&self, die: u32) -> Result<(), NandError> {
@@ -228,163 +248,14 @@ impl<N: Nand> Spares<N> {
         Err(NandError::ReadOnly { die })
     }
 
-    // ---- blocks -----------------------------------------------------------------------------------
-
-    /// Gives an erased virtual block a physical one and a generation, unless it has them.
-    fn bind(&mut self, block: Pbn) -> Result<(), NandError> {
-        if self.generation[block.index()] != 0 {
-            return Ok(());
-        }
-        if self.place[block.index()].is_none() {
-            self.place[block.index()] = self.take_free(self.die_of(block), Pick::Next)?;
-        }
-        self.generation[block.index()] = self.new_generation();
-        self.risk[block.index()] = Risk::STALE;
-        Ok(())
-    }
-
-    fn new_generation(&mut self) -> u64 {
-        self.next_generation += 1;
-        self.next_generation - 1
-    }
-
-    fn take_free(&mut self, die: u32, pick: Pick) -> Result<Pbn, NandError> {
-        let (free, nand) = (&self.dies[die as usize].free, &self.nand);
-        let erases = |block| nand.erase_count(block);
-        let at = match pick {
-            Pick::Oldest => oldest(free.iter().copied(), erases),
-            Pick::Next if self.options.wear_leveling == WearLeveling::Off => Some(0),
-            Pick::Next => youngest(free.iter().copied(), erases),
-        };
-        match at.and_then(|at| self.dies[die as usize].free.remove(at)) {
-            Some(block) => Ok(block),
-            None => self.make_read_only(die),
-        }
-    }
-
-    /// Marks a physical block as bad. Its die becomes read-only if it has no spare for it.
-    fn retire(&mut self, at: Pbn, state: BlockState) -> Result<(), NandError> {
-        self.nand.mark_bad(at, state)?;
-        match state {
-            BlockState::EraseFailed => self.stats.retired_erase += 1,
-            _ => self.stats.retired_program += 1,
-        }
-        let die = self.nand.geometry().die_of(at);
-        self.dies[die as usize].spares -= 1;
-        if self.dies[die as usize].spares < 0 {
-            return self.make_read_only(die);
-        }
-        Ok(())
-    }
-
-    /// Erases a physical block that stands for nothing and adds it to the free ones, or retires it.
-    fn reclaim(&mut self, at: Pbn) -> Result<(), NandError> {
-        match self.nand.erase(at) {
-            Ok(()) => {
-                let die = self.nand.geometry().die_of(at);
-                self.dies[die as usize].free.push_back(at);
-                Ok(())
-            }
-            Err(NandError::EraseFailed { .. }) => self.retire(at, BlockState::EraseFailed),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// A program in a virtual block failed: its other pages move to a spare block.
-    fn replace(&mut self, block: Pbn, failed: u32) -> Result<(), NandError> {
-        let die = self.die_of(block);
-        if self.dies[die as usize].spares < 1 {
-            return self.make_read_only(die);
-        }
-        let (old, pages) = self.move_block(block, Pick::Next, Some(failed), &[])?;
-        self.stats.moved_pages += u64::from(pages);
-        self.retire(old, BlockState::ProgramFailed)
-    }
-
-    /// Moves the content of a virtual block, all pages but `skip`; returns where it was and how many pages moved.
-    fn move_block(
-        &mut self,
-        block: Pbn,
-        pick: Pick,
-        skip: Option<u32>,
-        patches: &[Patch],
-    ) -> Result<(Pbn, u32), NandError> {
-        let old = self.place[block.index()];
-        let geometry = self.nand.geometry();
-        let pages: Vec<u32> = (0..geometry.pages_per_block)
-            .filter(|&page| Some(page) != skip && self.nand.is_programmed(geometry.ppn(old, page)))
-            .collect();
-        loop {
-            let fresh = self.take_free(self.die_of(block), pick)?;
-            let generation = self.new_generation();
-            match self.copy_pages(block, fresh, generation, &pages, patches) {
-                Ok(()) => {
-                    self.place[block.index()] = fresh;
-                    self.generation[block.index()] = generation;
-                    self.risk[block.index()] = Risk::STALE;
-                    return Ok((old, pages.len() as u32));
-                }
-                Err(NandError::ProgramFailed { .. }) => {
-                    self.retire(fresh, BlockState::ProgramFailed)?;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    fn copy_pages(
-        &mut self,
-        block: Pbn,
-        fresh: Pbn,
-        generation: u64,
-        pages: &[u32],
-        patches: &[Patch],
-    ) -> Result<(), NandError> {
-        let mut data = std::mem::take(&mut self.scratch);
-        let outcome = pages.iter().try_for_each(|&page| {
-            let mut spare = self.content(block, page, patches, &mut data)?;
-            spare.place = Place {
-                kind: PlaceKind::Moved,
-                block: block.0,
-                page: page as u16,
-                moved: pages.len() as u16,
-                generation,
-                ..Place::default()
-            };
-            let to = self.nand.geometry().ppn(fresh, page);
-            self.nand.program(to, &spare, &data)
-        });
-        self.scratch = data;
-        outcome
-    }
-
-    /// What to write for a page of a moving block: its content, its patch, or a page marked as lost.
-    fn content(
-        &mut self,
-        block: Pbn,
-        page: u32,
-        patches: &[Patch],
-        data: &mut [u8],
-    ) -> Result<Spare, NandError> {
-        if let Some(patch) = patches.iter().find(|patch| patch.page == page) {
-            data.copy_from_slice(&patch.data);
-            return Ok(patch.spare);
-        }
-        let from = self.geometry.ppn(block, page);
-        match self.read_with(from, |nand, at| nand.read(at, data)) {
-            Err(NandError::Unreadable { .. }) => {
-                data.fill(0);
-                self.stats.lost_pages += 1;
-                Ok(Spare::unknown())
-            }
-            other => other,
-        }
-    }
-
     fn program_on_chip(&mut self, page: Ppn, spare: &Spare, data: &[u8]) -> Result<(), NandError> {
         let (block, position) = self.geometry.split(page);
         self.check_die(self.die_of(block))?;
         self.bind(block)?;
+        let at = self.place[block.index()];
+        if std::mem::take(&mut self.suspect[at.index()]) {
+            unless_read_only(self.resettle(block))?;
+        }
         loop {
             // Repeated after a move: the copy of the lower page belongs to one generation.
             self.guard_pair(block, position)?;
@@ -441,6 +312,11 @@ impl<N: Nand> Nand for Spares<N> {
         self.nand.last_sequence()
     }
 
+    /// Whatever the chip is like: see [`settle`].
+    fn is_settled(&self) -> bool {
+        true
+    }
+
     fn read(&mut self, page: Ppn, data: &mut [u8]) -> Result<Spare, NandError> {
         if let Some(overlay) = &self.overlay
             && let Some((spare, bytes)) = overlay.page(self.geometry.block_of(page), page)?
@@ -486,6 +362,7 @@ impl<N: Nand> Nand for Spares<N> {
         self.epoch += 1;
         self.generation[block.index()] = 0;
         self.place[block.index()] = Pbn::NONE;
+        self.reads[block.index()] = Reads::default();
         unless_read_only(self.reclaim(at))?;
         let die = self.die_of(block);
         match self.options.wear_leveling {

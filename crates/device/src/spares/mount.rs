@@ -6,6 +6,7 @@ use floatgate_core::wear::WearLeveling;
 use floatgate_core::{Geometry, Pbn, ProgramOrder, Refusal};
 
 use super::pairs::{PairGuard, Risk};
+use super::patrol::Reads;
 use super::{Die, Patch, Pick, READ_RETRIES, Spares, SparesOptions, SparesStats, unless_read_only};
 use crate::error::DeviceError;
 use crate::nand::{BlockState, Nand, NandError, Place, PlaceKind, Spare};
@@ -17,6 +18,15 @@ enum Identity {
     Garbage,
     Ring,
     Virtual(Place),
+}
+
+/// The blocks that stand for no virtual one.
+struct Found {
+    rings: Vec<Pbn>,
+    /// Their content is not needed.
+    rest: Vec<Pbn>,
+    /// What the block behind a virtual one was copied from, where that may be needed still.
+    sources: Vec<(Pbn, Pbn)>,
 }
 
 /// The shape that a scheme sees of a chip of that shape.
@@ -90,6 +100,9 @@ impl<N: Nand> Spares<N> {
             place: vec![Pbn::NONE; blocks],
             generation: vec![0; blocks],
             risk: vec![Risk::STALE; blocks],
+            suspect: vec![false; nand.geometry().blocks() as usize],
+            reads: vec![Reads::default(); blocks],
+            next_patrol: Pbn(0),
             dies: vec![die; geometry.dies as usize],
             next_generation: 1,
             epoch: 0,
@@ -99,13 +112,28 @@ impl<N: Nand> Spares<N> {
             geometry,
             nand,
         };
-        let (rings, mut rest) = spares.identify_all()?;
+        let is_settled = spares.nand.is_settled();
+        if !is_settled {
+            spares.expose()?;
+        }
+        let Found {
+            rings,
+            mut rest,
+            sources,
+        } = spares.identify_all()?;
         spares.identify_by_copies(&rings, &mut rest)?;
         // First what interrupted mounts left behind, to make room; the copies only after they are restored.
         for &at in &rest {
             unless_read_only(spares.reclaim(at))?;
         }
+        for same in sources.chunk_by(|a, b| a.0 == b.0) {
+            let blocks: Vec<Pbn> = same.iter().map(|&(_, at)| at).collect();
+            spares.merge_copies(same[0].0, &blocks)?;
+        }
         spares.restore_pairs(&rings)?;
+        if !is_settled {
+            spares.settle()?;
+        }
         for &at in &rings {
             let die = spares.nand.geometry().die_of(at);
             if !spares.dies[die as usize].read_only {
@@ -119,9 +147,10 @@ impl<N: Nand> Spares<N> {
         Ok(spares)
     }
 
-    /// Finds the block behind every virtual one; returns ring blocks, and blocks whose content is not needed.
-    fn identify_all(&mut self) -> Result<(Vec<Pbn>, Vec<Pbn>), DeviceError> {
-        let (mut rings, mut idle) = (Vec::new(), Vec::new());
+    /// Finds the block behind every virtual one.
+    fn identify_all(&mut self) -> Result<Found, DeviceError> {
+        let is_settled = self.nand.is_settled();
+        let (mut rings, mut idle, mut sources) = (Vec::new(), Vec::new(), Vec::new());
         let mut found: Vec<(u32, u64, Pbn)> = Vec::new();
         for at in (0..self.nand.geometry().blocks()).map(Pbn) {
             if self.nand.block_state(at) != BlockState::Good {
@@ -130,7 +159,10 @@ impl<N: Nand> Spares<N> {
             let die = self.nand.geometry().die_of(at) as usize;
             self.dies[die].spares += 1;
             match self.identify(at)? {
-                Identity::Erased => self.dies[die].free.push_back(at),
+                Identity::Erased => {
+                    self.suspect[at.index()] = !is_settled;
+                    self.dies[die].free.push_back(at);
+                }
                 Identity::Garbage => idle.push(at),
                 Identity::Ring => rings.push(at),
                 Identity::Virtual(place) => found.push((place.block, place.generation, at)),
@@ -141,16 +173,24 @@ impl<N: Nand> Spares<N> {
         self.next_generation = highest.unwrap_or(0) + 1;
         for same in found.chunk_by(|a, b| a.0 == b.0) {
             let chosen = self.choose(same)?;
+            let mut is_older = true;
             for &(block, generation, at) in same {
                 if at == chosen {
                     self.place[block as usize] = at;
                     self.generation[block as usize] = generation;
+                    is_older = false;
+                } else if is_older && !is_settled {
+                    sources.push((Pbn(block), at));
                 } else {
                     idle.push(at);
                 }
             }
         }
-        Ok((rings, idle))
+        Ok(Found {
+            rings,
+            rest: idle,
+            sources,
+        })
     }
 
     /// A block whose only readable page was a lost lower page is identified by the copy of that page.
@@ -191,22 +231,25 @@ impl<N: Nand> Spares<N> {
         Ok(same[0].2)
     }
 
-    /// Whether all pages that were to move to a block have arrived.
+    /// Whether all pages that were to move to a block have arrived. Not if none can be read any more: it could be just now,
+    /// but need not stay so.
     fn is_complete(&mut self, at: Pbn) -> Result<bool, NandError> {
-        let (mut arrived, mut wanted) = (0, 0);
+        let (mut readable, mut arrived, mut wanted) = (0, 0, 0);
         for page in 0..self.nand.geometry().pages_per_block {
-            if let Some(spare) = self.try_spare(at, page)?
-                && spare.place.kind == PlaceKind::Moved
-            {
+            let Some(spare) = self.try_spare(at, page)? else {
+                continue;
+            };
+            readable += 1;
+            if spare.place.kind == PlaceKind::Moved {
                 arrived += 1;
                 wanted = spare.place.moved;
             }
         }
-        Ok(arrived == wanted)
+        Ok(readable > 0 && arrived == wanted)
     }
 
     /// The spare area of a physical page, if it is readable.
-    fn try_spare(&mut self, at: Pbn, page: u32) -> Result<Option<Spare>, NandError> {
+    pub(super) fn try_spare(&mut self, at: Pbn, page: u32) -> Result<Option<Spare>, NandError> {
         let page = self.nand.geometry().ppn(at, page);
         if !self.nand.is_programmed(page) {
             return Ok(None);

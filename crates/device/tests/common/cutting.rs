@@ -2,7 +2,7 @@
 //! way in which an operation can end.
 
 use floatgate_core::{Geometry, Pbn, Ppn};
-use floatgate_device::faulty::{Cut, CutKind, FaultPlan};
+use floatgate_device::faulty::{Cut, CutKind, FaultPlan, HiddenTears};
 use floatgate_device::nand::{BlockState, Nand, NandError, Spare};
 use floatgate_device::{Faulty, RamNand};
 
@@ -12,6 +12,16 @@ pub enum Change {
     Program(Ppn, Box<Spare>, Vec<u8>),
     Erase(Pbn),
     Mark(Pbn, BlockState),
+}
+
+impl std::fmt::Display for Change {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Program(page, ..) => write!(f, "the program of page {}", page.0),
+            Self::Erase(block) => write!(f, "the erase of block {}", block.0),
+            Self::Mark(block, _) => write!(f, "the mark of block {}", block.0),
+        }
+    }
 }
 
 /// A chip that fails as planned and remembers what it was before each change.
@@ -44,6 +54,10 @@ impl Recorder {
         self.faulty.inner()
     }
 
+    pub fn into_chip(self) -> RamNand {
+        self.faulty.into_inner()
+    }
+
     fn note(&mut self, change: impl FnOnce() -> Change) {
         if let Some(states) = &mut self.states {
             states.push((self.faulty.inner().clone(), change()));
@@ -69,6 +83,9 @@ impl Nand for Recorder {
     }
     fn last_sequence(&self) -> u64 {
         self.faulty.last_sequence()
+    }
+    fn is_settled(&self) -> bool {
+        self.faulty.is_settled()
     }
     fn read(&mut self, page: Ppn, data: &mut [u8]) -> Result<Spare, NandError> {
         self.faulty.read(page, data)
@@ -100,18 +117,26 @@ impl Nand for Recorder {
     }
 }
 
+/// What a cut can do to a chip beside what shows in the page or block that it was in.
+#[derive(Clone, Copy)]
+pub struct Tears {
+    pub paired_pages: bool,
+    pub hidden: HiddenTears,
+}
+
 /// The chip that a cut in a change leaves, and how many lower pages the cut took.
 pub fn cut(
     chip: &RamNand,
     change: &Change,
     kind: CutKind,
     seed: u64,
-    paired_pages: bool,
+    tears: Tears,
 ) -> (RamNand, u64) {
     let plan = FaultPlan {
         seed,
         cut: Some(Cut { at: 0, kind }),
-        paired_pages,
+        paired_pages: tears.paired_pages,
+        hidden_tears: tears.hidden,
         ..FaultPlan::default()
     };
     let mut faulty = Faulty::new(chip.clone(), plan).unwrap();

@@ -1,6 +1,7 @@
 //! A host that remembers what it wrote.
 #![allow(dead_code)] // each test uses what it needs
 
+pub mod cut_run;
 pub mod cutting;
 pub mod mixing;
 

@@ -10,7 +10,9 @@
 //! a primary has pages that the host wrote.
 //!
 //! All blocks found half full are sealed. The exception is the new block of a job that was cut when no block
-//! is erased: it is the younger of two blocks of its logical block, so it was not being erased.
+//! is erased: it is the younger of two blocks of its logical block, so it was not being erased. Where torn programs have
+//! left it too short, the youngest buffer block takes the rest: it was the active one, since its pages are younger
+//! than those of any buffer block that waits for its erase.
 
 use super::{Block, Gftl, Kind};
 use crate::parts::pool::Pool;
