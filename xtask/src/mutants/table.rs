@@ -179,3 +179,52 @@ fn changed(here: &[Edit]) -> String {
     });
     format!("({}{{ {} }})", choices.collect::<String>(), bug.find)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bugs(entries: &[(&str, &str)]) -> Vec<Bug> {
+        let numbered = (1..).zip(entries);
+        let texts = numbered.map(|(id, (find, change))| {
+            format!("[[bug]]\nid = {id}\ntitle = ''\nfile = 'crates/x/y.rs'\nfind = '{find}'\n{change}\n")
+        });
+        let sheet: Sheet = toml::from_str(&texts.collect::<String>()).expect("well formed");
+        sheet.bug
+    }
+
+    fn planted(text: &str, entries: &[(&str, &str)]) -> Result<String, String> {
+        let bugs = bugs(entries);
+        plant_in(text, &bugs.iter().collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn bugs_are_planted_behind_their_switches() {
+        let text = "let a = b < c;\nstep();\n";
+        let entries = [
+            ("b < c", "instead = 'b > c'"),
+            ("step();", "replace = 'if !PLANTED { step(); }'"),
+            ("b < c", "instead = 'true'"),
+        ];
+        let expected = "let a = (if ::floatgate_core::planted(1) { b > c } else \
+                        if ::floatgate_core::planted(3) { true } else { b < c });\n\
+                        if !::floatgate_core::planted(2) { step(); }\n";
+        assert_eq!(planted(text, &entries), Ok(expected.into()));
+    }
+
+    #[test]
+    fn entries_that_do_not_fit_are_named() {
+        let change = "instead = '0'";
+        for (text, entries, named) in [
+            ("x y x", &[("x", change)][..], "occurs 2 times"),
+            ("y", &[("x", change)], "occurs 0 times"),
+            ("a b c", &[("a b", change), ("b c", change)], "bugs 1 and 2"),
+        ] {
+            let error = planted(text, entries).expect_err(named);
+            assert!(error.contains("bug") && error.contains(named), "{error}");
+        }
+        for change in ["replace = 'x'", "", "instead = 'a'\nreplace = 'PLANTED'"] {
+            assert!(bugs(&[("x", change)])[0].check().is_err(), "{change}");
+        }
+    }
+}
