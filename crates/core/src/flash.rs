@@ -9,6 +9,12 @@
 //! copied page waits for its read, an erase waits for all copies out of its block, and the program of a partly
 //! written page waits for the read of its old content.
 //!
+//! A device that works on several dies at once keeps three more, or a power cut can lose what was acknowledged. They
+//! are no part of the timing model, so a simulation does nothing for them: an erase and a copy out of a block wait for
+//! the programs on other dies that have [replaced](Flash::replaced) pages of it; an erase waits for the dies for which it
+//! [keeps](Flash::keeps) a page; and the host hears that a write is done when what [finishes](Flash::finishes) it is done.
+//! What all these and the order of a die leave open, a cut can find in any state, and the recovery must take it.
+//!
 //! The host's data does not pass through these calls: it lies in the controller's buffer, and a [`Slot`] says where.
 
 use alloc::vec::Vec;
@@ -36,7 +42,7 @@ pub fn start_content(lpn: Lpn, page_bytes: usize) -> Vec<u8> {
 /// What most calls of a scheme come to: nothing, or the error of the flash.
 pub type Done<F> = Result<(), <F as Flash>::Error>;
 
-/// NAND flash, simulated or real: eleven calls that every flash has, three with defaults. See the module's text.
+/// NAND flash, simulated or real: eleven calls that every flash has, seven with defaults. See the module's text.
 ///
 /// Every implementation enforces the program rules (each page once per erase, in ascending order where the cells
 /// require it); a scheme that breaks them has a bug, and in tests and simulations the flash panics rather than go on
@@ -149,6 +155,29 @@ pub trait Flash {
         cause: Cause,
         after: Self::Token,
     ) -> Result<Self::Token, Self::Error>;
+
+    /// The program that is over with `done` has replaced the page at `old`, on another die. Until then that is the one
+    /// copy of the page: a flash whose dies work at once neither erases its block before nor copies others out of it, as
+    /// the last of these says that the block is empty.
+    fn replaced(&mut self, old: Ppn, done: Self::Token) {
+        let _ = (old, done);
+    }
+
+    /// The page at `old` is needed until `die` has done everything that it has been called for so far: a flash whose dies
+    /// work at once begins no erase of its block before. Named where a copy counts only once others have followed it.
+    fn keeps(&mut self, old: Ppn, die: u32) {
+        let _ = (old, die);
+    }
+
+    /// A recovery goes on only when everything that it has called so far is done, on every die: what follows relies on it
+    /// wherever the power goes.
+    fn drain(&mut self) {}
+
+    /// The pages of the host's request are not safe before `done`: a flash whose dies work at once lets the host wait for
+    /// it. Named by schemes that go on in a block after the host's page, and cannot do without the rest.
+    fn finishes(&mut self, done: Self::Token) {
+        let _ = done;
+    }
 
     /// A token that is done when both are.
     fn join(&mut self, a: Self::Token, b: Self::Token) -> Self::Token;

@@ -168,7 +168,7 @@ impl Block {
         let last = (0..pages)
             .rev()
             .find(|&offset| mine(offset) || self.is_live(DieLpn(part.lbn.0 * pages + offset)));
-        let mut copies = 0;
+        let (mut copies, mut done) = (0, F::Token::default());
         for offset in 0..pages {
             let lpn = DieLpn(part.lbn.0 * pages + offset);
             let tag = if Some(offset) == last { 0 } else { MORE };
@@ -184,10 +184,12 @@ impl Block {
                 self.set_live(lpn, true);
             } else if self.is_live(lpn) {
                 let from = self.space.geometry.ppn(old, offset);
-                flash.copy(from, to, oob, Cause::Gc, F::Token::default())?;
+                done = flash.copy(from, to, oob, Cause::Gc, F::Token::default())?;
                 copies += 1;
             }
         }
+        // Without its last page the rebuild is void, and the host's pages with it.
+        flash.finishes(done);
         flash.erase(old, Cause::Gc, F::Token::default())?;
         self.pool.give(old);
         self.data[part.lbn.index()] = fresh;

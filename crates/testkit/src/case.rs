@@ -7,7 +7,7 @@ use floatgate_core::options::{OptionInfo, Options, Scope, Setting, Value};
 use floatgate_core::rng::SplitMix64;
 
 /// The words of a case that are no options. An option of such a name is written with [`OPTION_MARK`] before it.
-const RESERVED: [&str; 12] = [
+const RESERVED: [&str; 13] = [
     "dies",
     "blocks",
     "pages",
@@ -18,6 +18,7 @@ const RESERVED: [&str; 12] = [
     "seed",
     "suite",
     "cut",
+    "flight",
     "rot",
     "script",
 ];

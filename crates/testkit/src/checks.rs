@@ -28,6 +28,8 @@ pub struct Work {
     pub random_cases: u64,
     /// Power cuts.
     pub cut_points: u64,
+    /// Power cuts with several dies in flight.
+    pub flights: u64,
     /// Random devices that rot, for each kind of rot; each is damaged in eight ways.
     pub rot_cases: u64,
     /// Random inputs of the fuzzer.
@@ -41,6 +43,7 @@ impl Default for Work {
             seed: 1,
             random_cases: 150,
             cut_points: 17_000,
+            flights: 4_000,
             rot_cases: 150,
             scripts: 100,
         }
@@ -55,6 +58,7 @@ impl Work {
             seed: self.seed,
             random_cases: n * self.random_cases,
             cut_points: n * self.cut_points,
+            flights: n * self.flights,
             rot_cases: n * self.rot_cases,
             scripts: n * self.scripts,
         }
@@ -296,6 +300,25 @@ pub fn power_cuts<L: AsRef<Tested>>(
     on_each(catalog, "cut points", |info, tested, checked| {
         let effort = Effort::default();
         checked.add(tested.random_cuts(work.seed, work.cut_points, &effort, &mut || false));
+        let Tally { tried, refused } = checked.tally;
+        if refused * 100 > tried {
+            let gap = format!("{}: {refused} of {tried} recoveries refused", info.key);
+            checked.gaps.push(gap);
+        }
+    })
+}
+
+/// Power cuts that find each die at a point of its own, in random runs on small devices of up to four dies.
+///
+/// # Panics
+/// If a scheme fails, or if it refuses more than one recovery in a hundred.
+pub fn dies_in_flight<L: AsRef<Tested>>(
+    catalog: &Catalog<L>,
+    work: &Work,
+) -> Vec<(&'static str, Tally)> {
+    println!("seed {}", work.seed);
+    on_each(catalog, "cuts in flight", |info, tested, checked| {
+        checked.add(tested.random_flights(work.seed, work.flights, &mut || false));
         let Tally { tried, refused } = checked.tally;
         if refused * 100 > tried {
             let gap = format!("{}: {refused} of {tried} recoveries refused", info.key);

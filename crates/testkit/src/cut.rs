@@ -105,6 +105,12 @@ fn sure<T>(done: Result<T, std::convert::Infallible>) -> Result<T, Failure> {
     done.map_err(|never| match never {})
 }
 
+impl AsMut<RamFlash> for CutFlash {
+    fn as_mut(&mut self) -> &mut RamFlash {
+        &mut self.ram
+    }
+}
+
 impl Flash for CutFlash {
     type Token = ();
     type Error = Failure;

@@ -7,6 +7,7 @@
 //! | [`torture`] | power cuts at every operation, rotten flash, replay lines |
 //! | [`case`], [`bench`] | a small device in one line of text; a scheme on it, for worked examples |
 //! | [`ram`], [`cut`] | a flash that stores bytes in memory; the same with a power supply that fails |
+//! | [`flight`] | a flash whose dies work at once, and stop each at a point of its own |
 //! | [`recorder`] | a flash that writes down what it is asked |
 //! | [`broken`] | a scheme with a bug put in, to see that the kit finds it |
 //! | [`tested`] | [`Tested`]: all of this for a scheme chosen by name |
@@ -16,6 +17,7 @@ pub mod broken;
 pub mod case;
 pub mod checks;
 pub mod cut;
+pub mod flight;
 pub mod ram;
 pub mod recorder;
 pub mod suite;

@@ -11,8 +11,9 @@ use floatgate_core::ledger::Ledger;
 
 type SchemeBytes = [u8; SCHEME_OOB_BYTES];
 
+/// What a programmed page holds.
 #[derive(Clone, Debug)]
-struct Page {
+pub struct StoredPage {
     oob: OobRead,
     /// The scheme's own bytes of the OOB; `None`: all zeroes.
     oob_bytes: Option<Arc<SchemeBytes>>,
@@ -27,7 +28,7 @@ pub struct RamFlash {
     /// Program state and counters.
     pub ledger: Ledger,
     /// `None` where erased, and where programmed but unreadable.
-    pages: Vec<Option<Page>>,
+    pages: Vec<Option<StoredPage>>,
     /// Blocks whose erase was cut: nothing may be programmed there before another erase.
     half_erased: Vec<bool>,
     page_bytes: usize,
@@ -88,6 +89,28 @@ impl RamFlash {
         self.half_erased[block.index()] = self.ledger.write_pointer(block) > 0;
     }
 
+    /// What a page holds, if it can be read.
+    pub fn stored(&self, at: Ppn) -> Option<StoredPage> {
+        self.pages[at.index()].clone()
+    }
+
+    /// Programs a page with what it holds on another flash, its sequence number included.
+    pub fn program_stored(&mut self, to: Ppn, page: StoredPage) {
+        self.program(to, Cause::Host);
+        self.pages[to.index()] = Some(page);
+    }
+
+    /// Erases a block.
+    pub fn erase_block(&mut self, block: Pbn) {
+        let Ok(()) = self.erase(block, Cause::Gc, ());
+    }
+
+    /// Goes on counting from the youngest page that can be read, as a device does that comes up.
+    pub fn find_sequence(&mut self) {
+        let readable = self.pages.iter().flatten();
+        self.ledger.sequence = readable.map(|page| page.oob.sequence).max().unwrap_or(0);
+    }
+
     fn program(&mut self, to: Ppn, cause: Cause) {
         let block = self.ledger.program(to, cause);
         assert!(
@@ -106,14 +129,14 @@ impl RamFlash {
         let mut own = ZEROES;
         spare.fill_bytes(&mut own);
         let oob_bytes = (own != ZEROES).then(|| Arc::new(own));
-        self.pages[to.index()] = Some(Page {
+        self.pages[to.index()] = Some(StoredPage {
             oob,
             oob_bytes,
             bytes,
         });
     }
 
-    fn page(&self, from: Ppn) -> &Page {
+    fn page(&self, from: Ppn) -> &StoredPage {
         self.pages[from.index()]
             .as_ref()
             .expect("read of an erased or unreadable page: the scheme has a bug")

@@ -36,6 +36,11 @@ macro_rules! test_scheme {
             }
 
             #[test]
+            fn survives_power_cuts_with_dies_in_flight() {
+                checks::dies_in_flight(&checks::one::<$scheme>(), &$work);
+            }
+
+            #[test]
             fn is_not_misled_by_unreadable_pages() {
                 checks::unreadable_pages(&checks::one::<$scheme>(), &$work);
             }

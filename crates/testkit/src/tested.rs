@@ -7,10 +7,13 @@ use floatgate_core::{Ftl, Lpn, Refusal};
 
 use crate::suite::{self, Case};
 use crate::torture::rot::{self, Kind, Rot};
-use crate::torture::{self, Cuts, Effort, Finding, Line, Script, Tally, Trial};
+use crate::torture::{self, Cuts, Effort, Finding, Flights, Line, Script, Tally, Trial};
 
 /// [`torture::random_cuts`] of one scheme.
 type RandomCuts = fn(u64, u64, &Effort, &mut dyn FnMut() -> bool) -> Result<Tally, Finding>;
+
+/// [`torture::random_flights`] of one scheme.
+type RandomFlights = fn(u64, u64, &mut dyn FnMut() -> bool) -> Result<Tally, Finding>;
 
 /// A scheme under test: the life of a scheme in which everything goes wrong.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +24,8 @@ pub struct Tested {
     random_case: fn(&mut SplitMix64, u32) -> Case,
     cut: fn(&Case, &Effort, Option<&Cuts>) -> Result<Tally, Finding>,
     random_cuts: RandomCuts,
+    fly: fn(&Case, Option<&Flights>) -> Result<Tally, Finding>,
+    random_flights: RandomFlights,
     rot: fn(&Case, Rot) -> Result<Tally, Finding>,
     random_rot: fn(u64, Kind, u64) -> Result<Tally, Finding>,
     play: fn(&Script) -> Result<Tally, Finding>,
@@ -35,6 +40,8 @@ impl Life for Tested {
             random_case: torture::random_case::<S>,
             cut: torture::cut::<S>,
             random_cuts: torture::random_cuts::<S>,
+            fly: torture::fly::<S>,
+            random_flights: torture::random_flights::<S>,
             rot: rot::rot_once::<S>,
             random_rot: rot::random_rot::<S>,
             play: torture::play_script::<S>,
@@ -97,6 +104,27 @@ impl Tested {
         (self.random_cuts)(seed, cut_points, effort, is_over)
     }
 
+    /// Cuts a case with several dies in flight, often, or along one chain of cuts.
+    ///
+    /// # Errors
+    /// What was lost, and a line that [`replay`] takes.
+    pub fn fly(&self, case: &Case, only: Option<&Flights>) -> Result<Tally, Finding> {
+        (self.fly)(case, only)
+    }
+
+    /// [`torture::random_flights`].
+    ///
+    /// # Errors
+    /// The first failure, with a line that [`replay`] takes.
+    pub fn random_flights(
+        &self,
+        seed: u64,
+        cuts: u64,
+        is_over: &mut dyn FnMut() -> bool,
+    ) -> Result<Tally, Finding> {
+        (self.random_flights)(seed, cuts, is_over)
+    }
+
     /// [`rot::rot_once`].
     ///
     /// # Errors
@@ -129,6 +157,7 @@ impl Tested {
         match trial {
             Trial::Suite(case, every) => self.run(case, *every).map(|()| Tally::default()),
             Trial::Cuts(case, cuts) => self.cut(case, &Effort::default(), Some(cuts)),
+            Trial::Flight(case, flights) => self.fly(case, Some(flights)),
             Trial::Rot(case, rot) => self.rot(case, *rot),
             Trial::Script(script) => self.play(script),
         }

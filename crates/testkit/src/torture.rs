@@ -13,6 +13,7 @@
 //! |---|---|
 //! | `model` | the host's requests, and what it knows of every page |
 //! | `cuts` | the engine that cuts |
+//! | `flight` | cuts that find each die at a point of its own |
 //! | [`rot`] | rotten flash |
 //! | `play` | one sequence of requests and cuts, chosen by a fuzzer |
 //! | `cases` | random cases |
@@ -25,14 +26,18 @@ use floatgate_core::ftl::RecoveryMode;
 
 mod cases;
 mod cuts;
+mod flight;
 mod line;
 mod model;
 mod play;
 pub mod rot;
 
 pub use cases::random_case;
+use cases::random_case_on;
 pub(crate) use cuts::cut;
 pub use cuts::{cut_everywhere, random_cuts};
+pub(crate) use flight::fly;
+pub use flight::{Flights, random_flights};
 pub use line::{Finding, Line, Trial};
 pub use play::Script;
 pub(crate) use play::play_script;

@@ -1,4 +1,4 @@
-//! `floatgate torture`: power cuts by the million.
+//! `floatgate torture`: power cuts by the million, at every operation and with several dies in flight.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -82,17 +82,23 @@ fn replayed(text: &str, catalog: &Catalog, as_json: bool) -> Outcome<ExitCode> {
 fn torture(args: &TortureArgs, schemes: &[&Scheme]) -> (Vec<Tally>, Option<String>) {
     let start = Instant::now();
     let length = Duration::from_secs_f64(args.minutes * 60.0);
-    let turn_length = TURN.min(length / schemes.len().max(1) as u32);
+    let turn_length = TURN.min(length / (2 * schemes.len().max(1) as u32));
     let bar = Bar::new(length.as_secs(), "s");
     let mut tallies = vec![Tally::default(); schemes.len()];
-    let mut seed = args.seed;
+    let (mut seed, mut in_flight) = (args.seed, false);
     let mut lost = None;
     'all: while start.elapsed() < length {
         for (scheme, tally) in schemes.iter().zip(&mut tallies) {
             let turn = Instant::now();
             let mut is_over = || turn.elapsed() > turn_length || start.elapsed() > length;
             let tested = scheme.life.tested;
-            match tested.random_cuts(seed, u64::MAX, &Effort::default(), &mut is_over) {
+            // One after the other: operation by operation, and with several dies in flight.
+            let outcome = if in_flight {
+                tested.random_flights(seed, u64::MAX, &mut is_over)
+            } else {
+                tested.random_cuts(seed, u64::MAX, &Effort::default(), &mut is_over)
+            };
+            match outcome {
                 Ok(more) => *tally += more,
                 Err(failure) => {
                     lost = Some(format!("{failure}\n  seed: {seed}"));
@@ -102,7 +108,10 @@ fn torture(args: &TortureArgs, schemes: &[&Scheme]) -> (Vec<Tally>, Option<Strin
             bar.set(start.elapsed().as_secs());
             bar.message(scheme.info.key);
         }
-        seed = seed.wrapping_add(1);
+        if in_flight {
+            seed = seed.wrapping_add(1);
+        }
+        in_flight = !in_flight;
     }
     bar.done();
     (tallies, lost)

@@ -11,6 +11,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::config::Plan;
+use super::shutdown::state_of;
 use super::snapshot::{LogPages, SegmentBlocks};
 use super::{DIES, LastPlusPlus, LastPlusPlusOptions, Logs, SNAPSHOT_TAG, summary};
 use crate::parts::heat::Heat;
@@ -30,6 +31,8 @@ struct Head {
     block: Pbn,
     position: u32,
     read: OobRead,
+    /// Of a snapshot: the state of the flash that it tells of.
+    state: u64,
 }
 
 /// A snapshot as it was found.
@@ -145,11 +148,13 @@ impl Kept<'_> {
             if written > 0 && !flash.ledger().is_programmed(at) {
                 continue;
             }
-            if let Some(SpareRead { read, .. }) = scan.read_page(at, flash)? {
+            if let Some(SpareRead { read, bytes }) = scan.read_page(at, flash)? {
+                let state = bytes.first_chunk().copied().map(u64::from_le_bytes);
                 return Ok(Some(Head {
                     block,
                     position,
                     read,
+                    state: state.unwrap_or_default(),
                 }));
             }
         }
@@ -169,6 +174,11 @@ impl Kept<'_> {
             .map(|head| (u64::from(head.read.oob.lpn.0), head.block))
             .collect();
         let blocks: Vec<Pbn> = first_page_of.values().copied().collect();
+        let state = state_of(flash, self.options.map.map_blocks, &blocks);
+        let mut snapshots = heads.iter().filter(|head| is_snapshot(head));
+        if snapshots.any(|head| head.state != state) {
+            return Ok(None);
+        }
         let (dies, per_block) = (
             u64::from(geometry.dies),
             u64::from(geometry.pages_per_block),

@@ -6,8 +6,27 @@ use super::costs::snapshot_blocks;
 use super::snapshot::{LogPages, SegmentBlocks};
 use super::{LastPlusPlus, SNAPSHOT_TAG};
 use crate::parts::hybrid::{Log, LogPage};
-use floatgate_core::address::Lpn;
+use floatgate_core::address::{Lpn, Pbn};
 use floatgate_core::flash::{Cause, Flash, Oob, Role};
+
+/// A number for how much is programmed in every block but those of the snapshot and of the maps. The snapshot bears
+/// it and is true for no other: with several dies at work a power cut can find it whole where another die has
+/// programmed more since, or less.
+pub(super) fn state_of<F: Flash>(flash: &F, map_blocks: u32, snapshot: &[Pbn]) -> u64 {
+    let geometry = flash.ledger().geometry();
+    let usable = geometry.blocks_per_die - map_blocks;
+    let blocks = (0..geometry.blocks()).map(Pbn);
+    blocks
+        .filter(|block| block.0 % geometry.blocks_per_die < usable && !snapshot.contains(block))
+        .flat_map(|block| {
+            let ledger = flash.ledger();
+            [ledger.write_pointer(block), ledger.programmed_pages(block)]
+        })
+        // FNV-1a.
+        .fold(0xCBF2_9CE4_8422_2325, |state, pages| {
+            (state ^ u64::from(pages)).wrapping_mul(0x100_0000_01B3)
+        })
+}
 
 impl LastPlusPlus {
     /// Blocks that each die gives for a snapshot of that many pages; `None` if one lacks them.
@@ -39,6 +58,7 @@ impl LastPlusPlus {
                 self.snapshot.push(block);
             }
         }
+        let state = state_of(flash, self.options.map.map_blocks, &self.snapshot);
         // Worked out when the first page asks for it: a simulated flash never does.
         let content = OnceCell::new();
         let (dies, per_block) = (u64::from(self.dies()), u64::from(self.h.pages_per_block()));
@@ -55,6 +75,8 @@ impl LastPlusPlus {
                 role: Role::Map,
                 tag: SNAPSHOT_TAG,
             };
+            let state = state.to_le_bytes();
+            let oob = oob.with_bytes(|bytes| bytes[..state.len()].copy_from_slice(&state));
             let fill = |bytes: &mut [u8]| {
                 let content = content.get_or_init(|| self.snapshot_content());
                 let rest = &content[i as usize * page_bytes..];

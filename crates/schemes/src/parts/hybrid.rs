@@ -75,6 +75,8 @@ pub struct Hybrid<W = ()> {
     maps: Vec<MapArea>,
     /// Scratch of a full merge: the logical blocks concerned, and who has been seen in which merge.
     associated: Vec<Lbn>,
+    /// Places on other dies from which a rebuild has copied: scratch, as long as a block.
+    foreign: Vec<Ppn>,
     seen: Vec<u32>,
     merge_no: u32,
     /// Blocks lent out of the pools.
@@ -151,6 +153,7 @@ impl<W: Watch> Hybrid<W> {
             pools: Vec::new(),
             maps: Vec::new(),
             associated: Vec::with_capacity(geometry.pages_per_block as usize),
+            foreign: Vec::with_capacity(geometry.pages_per_block as usize),
             seen: vec![0; logical_blocks as usize],
             merge_no: 0,
             lent: 0,

@@ -332,8 +332,20 @@ impl PageStore {
         }
         let (to, full) = here.host.take();
         let done = flash.program_host(slot, to, Oob::new(lpn, Role::Data), after)?;
+        if self.options.placement == Placement::RoundRobin {
+            self.replace(flash, lpn, die, done);
+        }
         self.now_at(lpn, to, die, full);
         Ok(done)
+    }
+
+    /// The host's page `lpn` is being programmed on `die`: an old copy on another die must stay until it is.
+    #[cold]
+    fn replace<F: Flash>(&self, flash: &mut F, lpn: Lpn, die: u32, done: F::Token) {
+        let old = self.map[lpn.index()];
+        if old.is_some() && self.geometry.die_of(self.geometry.block_of(old)) != die {
+            flash.replaced(old, done);
+        }
     }
 
     /// Drops a page. Returns where it was.

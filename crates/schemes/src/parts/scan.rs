@@ -5,7 +5,7 @@
 //! that a moved page carries ([`move_tag`]):
 //!
 //! 1. **Unfinished moves.** A block that holds nothing but copies with [`MORE`] is the target of a move that
-//!    was cut, if nothing was programmed after it. All its sources still stand, so the block is void (unless it holds a
+//!    was cut, if nothing was programmed after it on its die. All its sources still stand, so the block is void (unless it holds a
 //!    page that nobody else has, which a cut cannot cause but a rotten page can).
 //! 2. **Emptied blocks.** The last page of a move names the block that the move empties. If nothing in that
 //!    block is younger, the block is void: its erase was about to come, or had begun. This matters because
@@ -323,7 +323,7 @@ impl Scan {
         let unfinished = |scan: &Self, block| {
             rules != Rules::Plain
                 && scan.found(block).readable > 0
-                && youngest == Some(scan.found(block).last)
+                && youngest[scan.space.geometry.die_of(block) as usize] == scan.found(block).last
                 && scan.pages_of(block).all(|(.., read)| read.oob.tag == MORE)
         };
         let blocks: Vec<Pbn> = self.blocks().map(|(block, _)| block).collect();
@@ -352,12 +352,16 @@ impl Scan {
         newest
     }
 
-    /// Sequence number of the youngest page that can be read. Nothing is programmed after a cut, so a move that was cut
-    /// holds it: if others have followed, it has lost its end to something else.
-    pub fn youngest(&self) -> Option<u64> {
-        let readable = self.blocks.iter();
-        let readable = readable.filter(|found| found.readable > 0 || found.holds_map);
-        readable.map(|found| found.last).max()
+    /// By die: sequence number of the youngest page that can be read. A die programs nothing after a cut, so a move
+    /// that was cut holds it: if others have followed on the die, it has lost its end to something else. Other dies may
+    /// have been ahead when the power went.
+    pub fn youngest(&self) -> Vec<u64> {
+        let mut youngest = vec![0; self.space.geometry.dies as usize];
+        for (block, found) in self.blocks() {
+            let youngest = &mut youngest[self.space.geometry.die_of(block) as usize];
+            *youngest = found.last.max(*youngest);
+        }
+        youngest
     }
 
     /// Counts the valid pages of each block.

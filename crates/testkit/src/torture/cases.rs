@@ -15,9 +15,14 @@ const TRIES_MAX: u32 = 2000;
 /// # Panics
 /// If the scheme refuses every small device.
 pub fn random_case<S: Ftl>(rng: &mut SplitMix64, requests: u32) -> Case {
+    random_case_on::<S>(rng, &[1, 1, 1, 2], requests)
+}
+
+/// The same on one of these numbers of dies.
+pub(super) fn random_case_on<S: Ftl>(rng: &mut SplitMix64, dies: &[u32], requests: u32) -> Case {
     for _ in 0..TRIES_MAX {
         let pages = [2, 3, 4, 4, 4, 5, 6, 1][rng.below(8) as usize];
-        let dies = [1, 1, 1, 2][rng.below(4) as usize];
+        let dies = dies[rng.below(dies.len() as u64) as usize];
         let logical = 2 + rng.below(4) as u32;
         let mut case = Case {
             order: [ProgramOrder::Ascending, ProgramOrder::Any][rng.below(2) as usize],

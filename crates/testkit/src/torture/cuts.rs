@@ -7,6 +7,7 @@ use crate::cut::{Change, CutFlash, Tear};
 use crate::ram::RamFlash;
 use floatgate_core::Refusal;
 use floatgate_core::address::Pbn;
+use floatgate_core::flash::Flash;
 use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Start};
 use floatgate_core::geometry::Space;
 use floatgate_core::refusal::RefusalKind;
@@ -49,7 +50,7 @@ impl<S: Ftl> Torture<'_, S> {
             sent.map_err(|e| format!("request {number} {request:?}: {e}"))?
                 .map_err(|cut| format!("{cut:?} without a cut"))?;
             if request.op == 'R' {
-                self.compare_read(&request, &flash)?;
+                self.compare_read(&request, &flash.ram)?;
             }
             let states = flash.states.take().unwrap_or_default();
             for (i, (ram, change)) in states.iter().enumerate() {
@@ -128,13 +129,29 @@ impl<S: Ftl> Torture<'_, S> {
         for lpn in request.pages() {
             let page = &mut self.shadow[lpn as usize];
             match request.version_for(lpn) {
-                Some(ZEROES) => page.is_trimmed |= page.now != ZEROES,
+                Some(ZEROES) => page.is_trimmed |= !page.history.is_empty(),
                 Some(_) => page.is_trimmed = false,
                 None => continue,
             }
             page.now = request.version_for(lpn).unwrap_or(page.now);
+            page.unsure.clear();
             if page.now != ZEROES {
                 page.history.push(page.now);
+            }
+        }
+    }
+
+    /// The request was cut, and nobody has looked what has become of its pages.
+    pub(super) fn doubt(&mut self, request: &Request) {
+        for lpn in request.pages() {
+            let page = &mut self.shadow[lpn as usize];
+            match request.version_for(lpn) {
+                Some(ZEROES) => page.is_trimmed |= !page.history.is_empty(),
+                Some(version) => {
+                    page.unsure.push(version);
+                    page.history.push(version);
+                }
+                None => {}
             }
         }
     }
@@ -149,6 +166,7 @@ impl<S: Ftl> Torture<'_, S> {
             let is_written = request.op == 'W' && request.version_for(lpn as u32) == Some(version);
             page.is_trimmed = gone || page.is_trimmed && !is_written;
             page.now = version;
+            page.unsure.clear();
             if version != ZEROES && !page.history.contains(&version) {
                 page.history.push(version);
             }
@@ -156,8 +174,8 @@ impl<S: Ftl> Torture<'_, S> {
         Ok(())
     }
 
-    pub(super) fn compare_read(&self, request: &Request, flash: &CutFlash) -> Result<(), String> {
-        for (lpn, bytes) in request.pages().zip(flash.ram.buffer()) {
+    pub(super) fn compare_read(&self, request: &Request, ram: &RamFlash) -> Result<(), String> {
+        for (lpn, bytes) in request.pages().zip(ram.buffer()) {
             let (version, now) = (version_of(lpn, bytes)?, self.shadow[lpn as usize].now);
             if version != now {
                 return Err(format!("page {lpn} reads version {version}, not {now}"));
@@ -254,9 +272,21 @@ impl<S: Ftl> Torture<'_, S> {
             }
             Err(error) => return Err(format!("no recovery: {error}")),
         };
-        let mut found = self.read_back(&mut ftl, &mut flash)?;
+        let found = self.read_back(&mut ftl, &mut flash)?;
         self.compare(request, &found)?;
-        let mut rng = SplitMix64::new(self.case.seed ^ cuts.0[0].0.wrapping_mul(0x9E37_79B9));
+        self.go_on(ftl, flash, found, cuts.0[0].0)?;
+        Ok(Outcome::Kept)
+    }
+
+    /// Some requests to a device whose pages hold what was `found`; then it is read again.
+    pub(super) fn go_on(
+        &self,
+        mut ftl: S,
+        mut flash: CutFlash,
+        mut found: Vec<u32>,
+        seed: u64,
+    ) -> Result<(), String> {
+        let mut rng = SplitMix64::new(self.case.seed ^ seed.wrapping_mul(0x9E37_79B9));
         let mut version = 1 << 30;
         for number in 1..=self.effort.requests_after {
             let next = Request::random(&mut rng, self.case, version, number);
@@ -275,12 +305,12 @@ impl<S: Ftl> Torture<'_, S> {
                 "after the recovery and {} requests page {lpn} reads version {}, not {}",
                 self.effort.requests_after, again[lpn], found[lpn]
             )),
-            None => Ok(Outcome::Kept),
+            None => Ok(()),
         }
     }
 
     /// The contract, for a device that was cut in `request`.
-    fn compare(&self, request: &Request, found: &[u32]) -> Result<(), String> {
+    pub(super) fn compare(&self, request: &Request, found: &[u32]) -> Result<(), String> {
         for (lpn, (page, &version)) in self.shadow.iter().zip(found).enumerate() {
             let new = request.version_for(lpn as u32);
             let trimmed_now = new == Some(ZEROES) && page.history.contains(&version);
@@ -294,7 +324,10 @@ impl<S: Ftl> Torture<'_, S> {
     }
 
     /// Checks the tables and reads every page.
-    pub(super) fn read_back(&self, ftl: &mut S, flash: &mut CutFlash) -> Result<Vec<u32>, String> {
+    pub(super) fn read_back<F>(&self, ftl: &mut S, flash: &mut F) -> Result<Vec<u32>, String>
+    where
+        F: Flash + AsMut<RamFlash>,
+    {
         catch(|| ftl.audit(&*flash))??;
         let mut found = Vec::with_capacity(self.shadow.len());
         let step = 4;
@@ -308,7 +341,7 @@ impl<S: Ftl> Torture<'_, S> {
                 number: 0,
             };
             catch(|| read.send(ftl, flash))?.map_err(|cut| format!("{cut:?} without a cut"))?;
-            for (lpn, bytes) in read.pages().zip(flash.ram.buffer()) {
+            for (lpn, bytes) in read.pages().zip(flash.as_mut().buffer()) {
                 found.push(version_of(lpn, bytes)?);
             }
         }
@@ -340,6 +373,7 @@ pub(super) fn prepare<'a, S: Ftl>(
     let page = Page {
         now: first,
         is_trimmed: false,
+        unsure: Vec::new(),
         history: (first == INITIAL).then_some(INITIAL).into_iter().collect(),
     };
     Ok(Torture {

@@ -4,6 +4,8 @@
 //! SCHEME CASE suite             the suite, no cuts; suite=N: tables checked after every N-th request
 //! SCHEME CASE cut=AT:TEAR ...   the power goes at the change AT, then at one of the recovery, and so on
 //! SCHEME CASE cut=none          the run itself, in which the power goes only where the run goes on with what is left
+//! SCHEME CASE flight=N:CHANCE ...  several dies in flight when the power goes in the request N since the device came up, or
+//!                               in its recovery (0); flight=none: in the run itself, without a cut
 //! SCHEME CASE rot=KIND:SEED     damage before the recovery
 //! SCHEME script=HEX             requests and cuts as a fuzzer has chosen them
 //! ```
@@ -11,7 +13,7 @@
 use std::fmt::{Display, Formatter};
 
 use super::rot::{Kind, Rot};
-use super::{Cuts, Script};
+use super::{Cuts, Flights, Script};
 use crate::case::Case;
 use crate::cut::Tear;
 use crate::suite::CHECK_EVERY;
@@ -32,6 +34,8 @@ pub enum Trial {
     Suite(Case, u32),
     /// Power cuts.
     Cuts(Case, Cuts),
+    /// Power cuts with several dies in flight.
+    Flight(Case, Flights),
     /// Damage.
     Rot(Case, Rot),
     /// What a fuzzer has chosen.
@@ -81,7 +85,9 @@ impl Line {
         let (case, has_case) = (Case::parse(&case.join(" "))?, !case.is_empty());
         let trial = match trial[..] {
             [] => {
-                return Err("a line ends with suite, cut=..., rot=... or script=...".into());
+                return Err(
+                    "a line ends with suite, cut=..., flight=..., rot=... or script=...".into(),
+                );
             }
             [word] if word.starts_with("suite") => {
                 let every = parse_suite(word).ok_or(format!("{word}: not suite or suite=N"))?;
@@ -101,6 +107,12 @@ impl Line {
                     Script::parse(word).ok_or("not script= and hexadecimal digits".to_string())?,
                 )
             }
+            [word, ..] if word.starts_with("flight=") => Trial::Flight(
+                case,
+                Flights::parse(&trial).ok_or(
+                    "several dies are cut by flight=NUMBER:CHANCE, and not at all by flight=none",
+                )?,
+            ),
             _ => Trial::Cuts(
                 case,
                 Cuts::parse(&trial).ok_or(
@@ -116,7 +128,7 @@ impl Line {
 /// Whether a word says what is done, and does not belong to the case.
 fn is_of_trial(word: &str) -> bool {
     let key = word.split_once('=').map_or(word, |(key, _)| key);
-    ["suite", "cut", "rot", "script"].contains(&key)
+    ["suite", "cut", "flight", "rot", "script"].contains(&key)
 }
 
 fn parse_suite(word: &str) -> Option<u32> {
@@ -130,7 +142,10 @@ impl Trial {
     /// The case, unless it follows from a script.
     pub fn case(&self) -> Option<&Case> {
         match self {
-            Self::Suite(case, _) | Self::Cuts(case, _) | Self::Rot(case, _) => Some(case),
+            Self::Suite(case, _)
+            | Self::Cuts(case, _)
+            | Self::Flight(case, _)
+            | Self::Rot(case, _) => Some(case),
             Self::Script(_) => None,
         }
     }
@@ -148,6 +163,7 @@ impl Display for Trial {
             Self::Suite(case, CHECK_EVERY) => write!(f, "{case} suite"),
             Self::Suite(case, every) => write!(f, "{case} suite={every}"),
             Self::Cuts(case, cuts) => write!(f, "{case} {cuts}"),
+            Self::Flight(case, flights) => write!(f, "{case} {flights}"),
             Self::Rot(case, rot) => write!(f, "{case} {rot}"),
             Self::Script(script) => write!(f, "{script}"),
         }
@@ -177,6 +193,32 @@ impl Cuts {
             Some((at.parse().ok()?, Tear::parse(tear)?))
         });
         cuts.collect::<Option<_>>().map(Self)
+    }
+}
+
+impl Display for Flights {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("flight=none");
+        }
+        for (i, (at, chance)) in self.0.iter().enumerate() {
+            let space = if i > 0 { " " } else { "" };
+            write!(f, "{space}flight={at}:{chance}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Flights {
+    fn parse(words: &[&str]) -> Option<Self> {
+        if words == ["flight=none"] {
+            return Some(Self::default());
+        }
+        let flights = words.iter().map(|word| {
+            let (at, chance) = word.strip_prefix("flight=")?.split_once(':')?;
+            Some((at.parse().ok()?, chance.parse().ok()?))
+        });
+        flights.collect::<Option<_>>().map(Self)
     }
 }
 
@@ -252,7 +294,8 @@ mod tests {
             .with("gc_policy", "greedy")
             .with("batch", true)
             .with("seed", 7)
-            .with("cut", "deep");
+            .with("cut", "deep")
+            .with("flight", 3);
         let chain = Cuts(vec![(5, Tear::Clean), (0, Tear::Torn(9))]);
         let kinds = [Kind::Unreadable, Kind::Forged];
         let rots = kinds.map(|kind| Trial::Rot(case.clone(), Rot { kind, seed: 8 }));
@@ -262,6 +305,8 @@ mod tests {
             Trial::Suite(case.clone(), 1),
             Trial::Cuts(case.clone(), Cuts::default()),
             Trial::Cuts(case.clone(), chain),
+            Trial::Flight(case.clone(), Flights::default()),
+            Trial::Flight(case.clone(), Flights(vec![(5, 77), (0, 9), (2, 0)])),
             Trial::Script(script),
         ];
         for trial in trials.into_iter().chain(rots) {
@@ -283,6 +328,8 @@ mod tests {
             ("page dies=1 suite cut=none", "a cut is"),
             ("page dies=1 cut=x:clean", "a cut is"),
             ("page dies=1 cut=1:odd", "a cut is"),
+            ("page dies=1 flight=1", "several dies"),
+            ("page dies=1 flight=1:2 cut=none", "several dies"),
             ("page dies=1 rot=odd:1", "rot=odd:1"),
             ("page dies=x cut=1:clean", "dies=x"),
             ("page script=0g", "hexadecimal"),

@@ -1,9 +1,9 @@
 //! The host's side: what it asks, and what it knows of every page.
 
 use crate::case::Case;
-use crate::cut::CutFlash;
+use crate::ram::RamFlash;
 use floatgate_core::address::{LogicalPage, Lpn};
-use floatgate_core::flash::start_content;
+use floatgate_core::flash::{Flash, start_content};
 use floatgate_core::ftl::{Ftl, Run, Tick};
 use floatgate_core::rng::SplitMix64;
 
@@ -48,6 +48,8 @@ pub(crate) struct Page {
     pub(crate) now: u32,
     /// Trimmed, and not written since.
     pub(crate) is_trimmed: bool,
+    /// Versions that writes would have made which were cut, since it was last written or read.
+    pub(crate) unsure: Vec<u32>,
     /// Every version it had.
     pub(crate) history: Vec<u32>,
 }
@@ -55,6 +57,7 @@ pub(crate) struct Page {
 impl Page {
     pub(crate) fn may_hold(&self, version: u32) -> bool {
         version == self.now
+            || self.unsure.contains(&version)
             || self.is_trimmed && (version == ZEROES || self.history.contains(&version))
     }
 }
@@ -101,16 +104,34 @@ impl Request {
     }
 
     /// Sends it to the device; a read is compared with `known` by the caller.
-    pub(crate) fn send<S: Ftl>(
+    pub(crate) fn send<S: Ftl, F: Flash + AsMut<RamFlash>>(
         &self,
         ftl: &mut S,
-        flash: &mut CutFlash,
-    ) -> Result<(), crate::cut::Failure> {
-        let run = Run::whole(S::Page::from_number(self.first), self.pages);
+        flash: &mut F,
+    ) -> Result<(), F::Error> {
+        self.arrive(ftl, flash)?;
+        self.carry_out(ftl, flash)
+    }
+
+    /// What is due before it.
+    pub(crate) fn arrive<S: Ftl, F: Flash>(
+        &self,
+        ftl: &mut S,
+        flash: &mut F,
+    ) -> Result<(), F::Error> {
         let now_ns = u64::from(self.number) * STEP_NS;
         let idle_ns = (self.number > 0).then(|| now_ns - STEP_NS + 1..now_ns);
-        ftl.tick(flash, &Tick { now_ns, idle_ns })?;
-        let buffer = flash.ram.new_request(self.pages);
+        ftl.tick(flash, &Tick { now_ns, idle_ns })
+    }
+
+    /// Its pages.
+    pub(crate) fn carry_out<S: Ftl, F: Flash + AsMut<RamFlash>>(
+        &self,
+        ftl: &mut S,
+        flash: &mut F,
+    ) -> Result<(), F::Error> {
+        let run = Run::whole(S::Page::from_number(self.first), self.pages);
+        let buffer = flash.as_mut().new_request(self.pages);
         match self.op {
             'W' => {
                 for (i, bytes) in buffer.iter_mut().enumerate() {

@@ -104,7 +104,7 @@ impl<S: Ftl> Torture<'_, S> {
             flash.fuel = None;
             if sent.is_ok() {
                 if request.op == 'R' {
-                    self.compare_read(&request, &flash)?;
+                    self.compare_read(&request, &flash.ram)?;
                 }
                 self.acknowledge(&request);
                 continue;

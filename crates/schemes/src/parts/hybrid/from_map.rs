@@ -8,6 +8,10 @@
 //! *Log pages against data pages.* A rebuild may have copied a page while an older copy still stands in a log block,
 //! so for each page found in a log block the page of the data block is looked up too; the younger one counts.
 //!
+//! *Several dies* may have been at work. The map of one can give up a log block whose pages are still on their way to data
+//! blocks of another. So on a device of one instance the log blocks that no entry names are read too: if one holds the
+//! newest of a page, the full scan decides.
+//!
 //! *All other pages* lie in their data blocks, or nowhere. A page that was cut while the host wrote it there looks
 //! programmed, but cannot be read. To find it, all data blocks would have to be read; so it is left to the
 //! first read or copy of such a page, which reads its OOB first.
@@ -19,7 +23,7 @@ use super::{Hybrid, Shortcuts, Watch};
 use crate::parts::map_area::FoundArea;
 use crate::parts::scan::{Depth, Newest, Rules, Scan};
 use floatgate_core::address::{DieLpn, Lbn, Pbn, Ppn};
-use floatgate_core::flash::{Cause, Flash};
+use floatgate_core::flash::{Cause, Flash, Role};
 
 /// A log block that the map names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +53,11 @@ impl BlockMap {
         data.map(|block| Some(block).filter(in_use).unwrap_or(Pbn::NONE))
             .collect()
     }
+}
+
+/// Whether pages of that role are the host's in log blocks.
+fn is_log_page(role: Role) -> bool {
+    !matches!(role, Role::Data | Role::Map | Role::Summary)
 }
 
 impl<W: Watch> Hybrid<W> {
@@ -177,12 +186,50 @@ impl<W: Watch> Hybrid<W> {
                 newest.place[lpn.index()] = at;
             }
         }
-        if !self.agrees(map, &newest) {
+        if !self.agrees(map, &newest) || self.has_lost_log_pages(map, &newest, flash)? {
             return Ok(None);
         }
         self.assume_programmed(map, &is_in_log, &is_read, &mut newest, flash);
         scan.count_valid(&newest);
         Ok(Some((scan, newest)))
+    }
+
+    /// Whether a log block that the map gives up holds a page that nothing else has as new. The map of its die says that
+    /// all of it has moved, but the dies to which it has moved may not have come that far.
+    fn has_lost_log_pages<F: Flash>(
+        &self,
+        map: &BlockMap,
+        newest: &Newest,
+        flash: &mut F,
+    ) -> Result<bool, F::Error> {
+        if self.space.dies == 1 {
+            return Ok(false);
+        }
+        let geometry = &self.space.geometry;
+        for &block in &map.doomed {
+            for position in 0..flash.ledger().write_pointer(block) {
+                let at = geometry.ppn(block, position);
+                let (read, _) = flash.read_oob(at, Cause::Map, F::Token::default())?;
+                let read = read.map(|found| found.read);
+                let Some(page) = read.filter(|page| is_log_page(page.oob.role)) else {
+                    continue;
+                };
+                let Some(lpn) = self.space.local_lpn(page.oob.lpn) else {
+                    continue;
+                };
+                let mut known = newest.sequence[lpn.index()];
+                let (lbn, offset) = self.split(lpn);
+                if known == 0 && map.data[lbn.index()].is_some() {
+                    let data = geometry.ppn(map.data[lbn.index()], offset);
+                    let (read, _) = flash.read_oob(data, Cause::Map, F::Token::default())?;
+                    known = read.map_or(0, |found| found.read.sequence);
+                }
+                if page.sequence > known {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// Whether every page that was found lies in a log block, or where its data block has it.

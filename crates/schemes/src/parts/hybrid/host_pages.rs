@@ -27,9 +27,22 @@ impl<W: Watch> Hybrid<W> {
         }
         let to = self.space.geometry.ppn(block, offset);
         let oob = Oob::new(self.space.device_lpn(lpn), Role::Data);
-        flash.program_host(slot, to, oob, F::Token::default())?;
+        let done = flash.program_host(slot, to, oob, F::Token::default())?;
+        self.replace(flash, lpn, to, done);
         self.move_newest(lpn, to, Loss::Overwritten);
         Ok(true)
+    }
+
+    /// The host's page `lpn` is being programmed at `to`: an old copy on another die must stay until it is.
+    #[inline]
+    fn replace<F: Flash>(&self, flash: &mut F, lpn: DieLpn, to: Ppn, done: F::Token) {
+        let old = self.newest(lpn);
+        if self.space.dies > 1 && old.is_some() {
+            let geometry = &self.space.geometry;
+            if geometry.die_of(geometry.block_of(old)) != geometry.die_of(geometry.block_of(to)) {
+                flash.replaced(old, done);
+            }
+        }
     }
 
     #[cold]
@@ -92,7 +105,8 @@ impl<W: Watch> Hybrid<W> {
     ) -> Result<(), F::Error> {
         let to = self.space.geometry.ppn(self.log_block(log), position);
         let oob = Oob::new(self.space.device_lpn(lpn), role);
-        flash.program_host(slot, to, oob, F::Token::default())?;
+        let done = flash.program_host(slot, to, oob, F::Token::default())?;
+        self.replace(flash, lpn, to, done);
         self.logs[log].host_pages += 1;
         self.logs
             .note_page(LogPage { log, position }, lpn, self.split(lpn));

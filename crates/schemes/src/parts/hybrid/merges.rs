@@ -197,11 +197,16 @@ impl<W: Watch> Hybrid<W> {
         let newest = |offset: u32| self.newest[(lbn.0 * pages + offset) as usize];
         let last = (0..pages).rev().find(|&offset| newest(offset).is_some());
         let mut offset = 0;
+        self.foreign.clear();
         while offset < pages {
             offset += self.rebuild_run(flash, lbn, fresh, offset..pages, last)?;
         }
         let old = std::mem::replace(&mut self.data[lbn.index()], fresh);
         self.map_event(flash, die, Some(lbn), None)?;
+        // Unfinished, the rebuild is void, and a log block on another die has what it had from there.
+        for &source in &self.foreign {
+            flash.keeps(source, die);
+        }
         if old.is_some() {
             self.erase_data(flash, old)?;
             self.merges.erases_full += 1;
@@ -243,6 +248,7 @@ impl<W: Watch> Hybrid<W> {
         };
         let token = F::Token::default();
         if here == 0 {
+            self.foreign.push(places[0]);
             flash.copy(places[0], to, oob_of(0), Cause::Gc, token)?;
         } else {
             flash.copy_run(&places[..here], to, oob_of, Cause::Gc, token)?;

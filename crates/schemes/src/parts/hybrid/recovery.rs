@@ -360,7 +360,10 @@ impl<W: Watch> Hybrid<W> {
                 .collect();
             area.make_void(&here, flash)
         };
-        (0..).zip(areas).map(make_void).collect()
+        let voids = (0..).zip(areas).map(make_void).collect();
+        // Of all dies: what one changes makes the maps of the others untrue.
+        flash.drain();
+        voids
     }
 
     /// Writes the maps anew.

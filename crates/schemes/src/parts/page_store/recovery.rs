@@ -147,6 +147,8 @@ impl PageStore {
                 self.make_room(flash, die, moves)?;
             }
             let (to, done) = self.move_to_host_block(flash, die, lpn)?;
+            // Else the end of a collection could say that the old block is empty before the page is here.
+            flash.replaced(from, done);
             moves.moved(flash, lpn, to, done);
         }
         Ok(())

@@ -6,7 +6,8 @@
 //!
 //! *From the translation pages.* The OOB of the first page of every block tells its role; all OOBs of map blocks
 //! give the directory; the translation pages give the map. What they miss is *pending*: changes by data pages
-//! younger than [`Checkpoint::pending`], of which the greatest found counts (it never falls). So the OOBs of all
+//! younger than [`Checkpoint::pending`], of which that of the youngest copy counts: a greater one may come from before a
+//! recovery, and rest on translation pages of other dies that were never programmed. So the OOBs of all
 //! data blocks begun since are read too, and those of the blocks that were open at the time: on each die the
 //! youngest block begun before. In no mode can this be left out, for a cut inside a request leaves pages that no
 //! translation page knows, and every recovery must come to the same newest page. A place that a translation page
@@ -90,7 +91,7 @@ impl FoundMap {
             None => reader.scan_all(flash)?,
         };
         // Two logical pages at one place: whoever wrote that map, it was no power cut.
-        if since.is_some() && !reader.are_apart(&places) {
+        if since.is_some() && (reader.is_ahead || !reader.are_apart(&places)) {
             since = None;
             places = reader.scan_all(flash)?;
         }
@@ -131,6 +132,9 @@ struct Reader<'a> {
     newest: Vec<Option<MapCopy>>,
     /// The entries on flash, by LPN.
     stored: Vec<Ppn>,
+    /// Whether they name pages of a move that has not ended: a translation page waits for its own pages only, and its die
+    /// may have been ahead of that of the move.
+    is_ahead: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -150,6 +154,7 @@ impl<'a> Reader<'a> {
             copies: Vec::new(),
             newest: vec![None; pages as usize],
             stored: vec![Ppn::NONE; geometry.logical_pages as usize],
+            is_ahead: false,
         }
     }
 
@@ -281,11 +286,7 @@ impl<'a> Reader<'a> {
             && self.fits(last)
             && is_complete
             && found.clone().all(|copy| self.fits(copy));
-        let fitting = self.copies.iter().filter(|copy| self.fits(copy));
-        fitting
-            .map(|copy| copy.checkpoint.pending)
-            .max()
-            .filter(|_| can_be_trusted)
+        can_be_trusted.then_some(last.checkpoint.pending)
     }
 
     /// The map by the OOBs of all pages.
@@ -392,16 +393,24 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A block with nothing but copies of a move that did not end is void; no page of any kind can have been written since.
+    /// A block with nothing but copies of a move that did not end is void; no page of any kind can have been written
+    /// since on its die.
     fn void_unfinished(&mut self) {
-        let map = self.copies.last().map_or(0, |copy| copy.sequence);
+        let mut map = vec![0; self.geometry.dies as usize];
+        for copy in &self.copies {
+            map[self.geometry.die_of(self.geometry.block_of(copy.at)) as usize] = copy.sequence;
+        }
         let youngest = self.scan.youngest();
         for block in self.blocks() {
             let found = self.scan.found(block);
-            let is_young = found.first > map && youngest == Some(found.last);
+            let die = self.geometry.die_of(block) as usize;
+            let is_young = found.first > map[die] && youngest[die] == found.last;
             let mut pages = self.scan.pages_of(block);
             if is_young && self.is_whole(block) && pages.all(|(.., read)| read.oob.tag == MORE) {
                 drop(pages);
+                let is_there =
+                    |&at: &Ppn| at.0 < self.geometry.pages() && self.geometry.block_of(at) == block;
+                self.is_ahead |= self.stored.iter().any(is_there);
                 self.scan.set_void(block);
             }
         }
