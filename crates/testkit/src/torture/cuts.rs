@@ -254,9 +254,9 @@ impl<S: Ftl> Torture<'_, S> {
 
     /// Whether a scheme may refuse to come up: it has said so of a device of this shape, and more than one
     /// operation was torn.
-    pub(super) fn allows(&self, why: &Refusal, cuts: &Cuts) -> bool {
+    pub(super) fn allows(&self, why: &Refusal, torn: usize) -> bool {
         why.kind == RefusalKind::NoRoom
-            && cuts.torn() > 1
+            && torn > 1
             && S::may_run_out_of_pages(&self.space, &self.options)
     }
 
@@ -267,7 +267,7 @@ impl<S: Ftl> Torture<'_, S> {
         let recovered = catch(|| S::recover(&self.space, &self.options, means, &mut flash))?;
         let mut ftl = match recovered {
             Ok(ftl) => ftl,
-            Err(MountError::Refused(why)) if self.allows(&why, cuts) => {
+            Err(MountError::Refused(why)) if self.allows(&why, cuts.torn()) => {
                 return Ok(Outcome::Refused);
             }
             Err(error) => return Err(format!("no recovery: {error}")),

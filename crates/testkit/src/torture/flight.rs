@@ -7,7 +7,7 @@
 
 use super::cuts::{Torture, prepare};
 use super::model::{INITIAL, PAGE_BYTES, Request, ZEROES};
-use super::{Effort, Finding, Tally, Trial, catch, is_without_room, means_for, random_case_on};
+use super::{Effort, Finding, Tally, Trial, catch, means_for, random_case_on};
 use crate::case::Case;
 use crate::cut::CutFlash;
 use crate::flight::{FlightFlash, Wreck};
@@ -278,7 +278,7 @@ impl<S: Ftl> Life<'_, S> {
         let mut flash = CutFlash::new(wreck.ram.clone());
         let mut ftl = match self.recover(&mut flash, chain)? {
             Ok(ftl) => ftl,
-            Err(MountError::Refused(why)) if torn > 1 && is_without_room(&why) => return Ok(false),
+            Err(MountError::Refused(why)) if self.torture.allows(&why, torn) => return Ok(false),
             Err(error) => return Err(format!("no recovery: {error}")),
         };
         let found = self.torture.read_back(&mut ftl, &mut flash)?;

@@ -159,7 +159,7 @@ impl<S: Ftl> Torture<'_, S> {
             match recovered {
                 Ok(ftl) => return Ok(Some(ftl)),
                 Err(MountError::Flash(_)) => tear = next.map_or(Tear::Clean, |(_, tear)| tear),
-                Err(MountError::Refused(why)) if self.allows(&why, &cuts) => return Ok(None),
+                Err(MountError::Refused(why)) if self.allows(&why, cuts.torn()) => return Ok(None),
                 Err(error) => return Err(format!("no recovery: {error}")),
             }
         }
