@@ -427,6 +427,8 @@ pub enum ImageCommand {
     Check(ImageCheckArgs),
     /// List the pages of an image with their spare areas
     Dump(ImageDumpArgs),
+    /// Read all of an image, and write anew what begins to fail
+    Scrub(ImageScrubArgs),
 }
 
 /// Arguments of `image create`.
@@ -484,6 +486,23 @@ pub struct ImageArgs {
 Every page is read. Exit code 0 if there is no error (notes are what a power cut leaves behind, and the
 next start puts right), 1 if there is one. docs/image-format.md lists the findings.")]
 pub struct ImageCheckArgs {
+    /// The image
+    pub file: PathBuf,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `image scrub`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  floatgate image scrub disk.img
+  floatgate image scrub disk.img --json
+
+Mounts the device, reads every page, moves blocks in which a page needed retries or is lost, writes damaged copies of
+records anew, and closes the image in order. Exit code 0 if every logical page can be read, else 1. `image check` finds
+more, and changes nothing.")]
+pub struct ImageScrubArgs {
     /// The image
     pub file: PathBuf,
     /// Print as JSON

@@ -97,6 +97,9 @@ impl Cli {
             Command::Image(ImageCommand::Check(args)) => {
                 return commands::image::check(&args, schemes);
             }
+            Command::Image(ImageCommand::Scrub(args)) => {
+                return commands::image::scrub(&args, schemes);
+            }
             Command::Image(ImageCommand::Dump(args)) => commands::image::dump(&args),
             Command::Conform(args) => return commands::conform::run(&args, schemes),
             Command::Schemes(args) => commands::schemes::run(&args, schemes),

@@ -7,7 +7,7 @@ use floatgate_core::{Ftl, Lpn, Pbn, Refusal, Run, Space, Start, Tick};
 
 use crate::error::DeviceError;
 use crate::flash::NandFlash;
-use crate::nand::{Nand, NandError};
+use crate::nand::{Nand, NandError, PatrolFound};
 
 /// Bytes of a sector unless told otherwise.
 pub const SECTOR_BYTES: usize = 512;
@@ -261,7 +261,23 @@ impl<S: Ftl<Page = Lpn>, N: Nand> BlockDevice<S, N> {
         // Work done by the scheme ends the idle time.
         let has_worked = self.flash.ledger.counters != before;
         self.idle_since_ns = idle_since_ns.filter(|_| !has_worked).or(Some(now_ns));
-        self.finish_change(outcome)
+        self.finish_change(outcome)?;
+        if idle_since_ns.is_some() && !has_worked {
+            self.patrol(1)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the next blocks in turn, and moves what begins to fail while it can still be read. An idle device does it
+    /// with every [`BlockDevice::tick`].
+    ///
+    /// # Errors
+    /// As [`BlockDevice::write`].
+    pub fn patrol(&mut self, blocks: u32) -> Result<PatrolFound, DeviceError> {
+        let mut found = PatrolFound::default();
+        let outcome = self.flash.nand_mut().patrol(blocks);
+        self.finish_change(outcome.map(|patrol| found = patrol))?;
+        Ok(found)
     }
 
     /// Clean shutdown: writes and flushes what a fast next mount needs. Returns the chip.

@@ -136,6 +136,20 @@ impl BlockState {
     }
 }
 
+/// What a patrol has found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+pub struct PatrolFound {
+    /// Pages read.
+    pub checked_pages: u64,
+    /// Of these, those that could be read only after a retry.
+    pub retried_pages: u64,
+    /// Of these, those that could not be read any more. Each is counted once: its block moves, with the page marked as
+    /// lost.
+    pub lost_pages: u64,
+    /// Blocks whose content was moved.
+    pub rewritten_blocks: u64,
+}
+
 /// What can go wrong.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -319,6 +333,12 @@ pub trait Nand {
     /// scheme has copied the last page out of a block, a recovery may treat the rest of that block as void.
     fn mark_at_risk(&mut self) {}
 
+    /// Reads the next blocks in turn, and moves what begins to fail while it can still be read.
+    fn patrol(&mut self, blocks: u32) -> Result<PatrolFound, NandError> {
+        let _ = blocks;
+        Ok(PatrolFound::default())
+    }
+
     /// Whether the next host request may change anything. Checked before each request, so that the request that uses
     /// up the last spare block still finishes.
     ///
@@ -422,6 +442,9 @@ impl<N: Nand + ?Sized> Nand for &mut N {
     }
     fn mark_at_risk(&mut self) {
         (**self).mark_at_risk();
+    }
+    fn patrol(&mut self, blocks: u32) -> Result<PatrolFound, NandError> {
+        (**self).patrol(blocks)
     }
     fn check_writable(&self) -> Result<(), NandError> {
         (**self).check_writable()

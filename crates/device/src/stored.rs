@@ -7,12 +7,13 @@ use floatgate_core::{Catalog, Ftl, Lpn, Refusal};
 
 use crate::block::options_from_text;
 use crate::error::DeviceError;
-use crate::image::{self, CheckReport, ImageError, ImageInfo, ImageSpec};
+use crate::image::{self, CheckReport, ImageError, ImageInfo, ImageSpec, ScrubReport};
 
 /// A scheme on a flash that stores bytes: its operations as a device.
 #[derive(Clone, Copy, Debug)]
 pub struct Stored {
     create: fn(&Path, &ImageSpec) -> Result<ImageInfo, DeviceError>,
+    scrub: fn(&Path) -> Result<ScrubReport, DeviceError>,
     takes_options: fn(&str) -> Result<(), Refusal>,
 }
 
@@ -20,6 +21,7 @@ impl Life for Stored {
     fn of<S: Ftl<Page = Lpn>>() -> Self {
         Self {
             create: image::create::<S>,
+            scrub: image::scrub::<S>,
             takes_options: |text| options_from_text::<S>(text).map(drop),
         }
     }
@@ -38,6 +40,14 @@ impl Stored {
     /// A refusal if scheme, options and shape do not fit together; then no file is left behind.
     pub fn create(&self, path: &Path, spec: &ImageSpec) -> Result<ImageInfo, DeviceError> {
         (self.create)(path, spec)
+    }
+
+    /// Reads all of an image of the scheme, and writes anew what begins to fail.
+    ///
+    /// # Errors
+    /// As [`image::scrub`].
+    pub fn scrub(&self, path: &Path) -> Result<ScrubReport, DeviceError> {
+        (self.scrub)(path)
     }
 
     /// Whether the scheme accepts the options stored in an image.
@@ -61,6 +71,18 @@ pub fn check_image<L: AsRef<Stored>>(
         let scheme = catalog.find(scheme)?;
         Some(scheme.life.as_ref().takes_options(options))
     })
+}
+
+/// Scrubs an image with the scheme that its header names.
+///
+/// # Errors
+/// As [`Stored::scrub`]; a refusal if the catalog has no such scheme.
+pub fn scrub_image<L: AsRef<Stored>>(
+    path: &Path,
+    catalog: &Catalog<L>,
+) -> Result<ScrubReport, DeviceError> {
+    let info = image::header_of(path)?;
+    catalog.get(&info.scheme)?.life.as_ref().scrub(path)
 }
 
 /// Makes an image with a fresh device of the scheme in the spec.

@@ -301,7 +301,18 @@ impl Life {
             }
         }
         if self.end == End::Fail && !disk.is_gone() && host.device.read_only().is_some() {
-            // Nothing is promised any more, and what was promised can be read.
+            // Nothing is promised any more, and everything can still be read.
+            for page in 0..host.shadow.len() as u32 {
+                let bytes = host
+                    .content(page)
+                    .map_err(|e| format!("page {page}: {e}"))?;
+                if !known[page as usize].may_hold(&bytes) {
+                    return Err(format!(
+                        "page {page} reads {:02x?} after a failed call",
+                        &bytes[..8]
+                    ));
+                }
+            }
             for flush in 0..2 {
                 if host.device.flush().is_ok() {
                     return Err(format!("flush {flush} after a failed call says Ok"));

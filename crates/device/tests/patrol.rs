@@ -4,8 +4,8 @@ use floatgate_core::flash::{Oob, Role};
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::{Geometry, Lpn, Pbn, Ppn, ProgramOrder};
 use floatgate_device::faulty::FaultPlan;
+use floatgate_device::nand::PatrolFound;
 use floatgate_device::nand::{Damage, Nand, Spare};
-use floatgate_device::spares::PatrolFound;
 use floatgate_device::{Faulty, NandError, RamNand, Spares, SparesOptions};
 
 const PAGES: u32 = 8;

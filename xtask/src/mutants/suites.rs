@@ -62,6 +62,11 @@ impl Suite {
 
 const RANDOM_CUTS: &[&str] = &["--exact", "nothing_acknowledged_is_lost"];
 const CUT_LINES: &[&str] = &["--skip", "nothing_acknowledged_is_lost"];
+const RANDOM_FLIGHTS: &[&str] = &[
+    "--exact",
+    "nothing_acknowledged_is_lost_with_dies_in_flight",
+];
+const FLIGHT_LINES: &[&str] = &["--skip", "nothing_acknowledged_is_lost_with_dies_in_flight"];
 const RANDOM_ROT: &[&str] = &[
     "--exact",
     "unreadable_pages_never_mislead",
@@ -75,13 +80,17 @@ const ROT_LINES: &[&str] = &[
 ];
 
 /// In the order in which they are run: the fast ones, and those that know most, first.
-pub const SUITES: [Suite; 16] = [
+pub const SUITES: [Suite; 20] = [
     Suite::new("core", "core", "lib").covering(&["core"]),
     Suite::new("units", "schemes", "lib"),
     Suite::new("cut lines", "schemes", "power_cuts").with(CUT_LINES),
+    Suite::new("flight lines", "schemes", "in_flight").with(FLIGHT_LINES),
     Suite::new("rot lines", "schemes", "rot").with(ROT_LINES),
     Suite::new("power cuts", "schemes", "power_cuts")
         .with(RANDOM_CUTS)
+        .by_scheme(),
+    Suite::new("dies in flight", "schemes", "in_flight")
+        .with(RANDOM_FLIGHTS)
         .by_scheme(),
     Suite::new("rot", "schemes", "rot")
         .with(RANDOM_ROT)
@@ -94,6 +103,8 @@ pub const SUITES: [Suite; 16] = [
             ("FLOATGATE_TEST_SEED", "2000"),
             ("FLOATGATE_TEST_TIMES", "3"),
         ]),
+    Suite::new("tears", "device", "tears").covering(&["device"]),
+    Suite::new("patrol", "device", "patrol").covering(&["device"]),
     Suite::new("images", "device", "images").covering(&["device"]),
     Suite::new("ticks", "device", "ticks").covering(&["device"]),
     Suite::new("wear", "device", "wear").covering(&["device"]),

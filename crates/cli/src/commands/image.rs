@@ -1,4 +1,4 @@
-//! `floatgate image create`, `info`, `check`, `dump`.
+//! `floatgate image create`, `info`, `check`, `dump`, `scrub`.
 
 use std::process::ExitCode;
 
@@ -7,11 +7,11 @@ use floatgate_core::options::OptionValue;
 use floatgate_core::options::Value as OptionGiven;
 use floatgate_device::image::{self, CheckReport, DumpSelection, ImageError, ImageInfo, ImageSpec};
 use floatgate_device::spares::pairs::PairGuard;
-use floatgate_device::stored::check_image;
+use floatgate_device::stored::{check_image, scrub_image};
 use floatgate_device::{DeviceError, SparesOptions};
 
 use super::schemes::find;
-use crate::args::{ImageArgs, ImageCheckArgs, ImageCreateArgs, ImageDumpArgs};
+use crate::args::{ImageArgs, ImageCheckArgs, ImageCreateArgs, ImageDumpArgs, ImageScrubArgs};
 use crate::config::Settings;
 use crate::config::resolve::{Plan, refused};
 use crate::config::sizing::{Extent, size};
@@ -114,6 +114,23 @@ pub fn check(args: &ImageCheckArgs, catalog: &Catalog) -> Outcome<ExitCode> {
         ExitCode::SUCCESS
     } else {
         ExitCode::from(EXIT_DIFFERENT)
+    })
+}
+
+/// Scrubs an image; the exit code says whether a logical page is lost.
+pub fn scrub(args: &ImageScrubArgs, catalog: &Catalog) -> Outcome<ExitCode> {
+    let report = scrub_image(&args.file, catalog).map_err(|error| match error {
+        DeviceError::Image(error) => unusable(error),
+        other => Problem::new(other.to_string()),
+    })?;
+    if args.json {
+        output::print_json(&report)?;
+    } else {
+        output::print(&report.to_string())?;
+    }
+    Ok(match report.lost_logical_pages[..] {
+        [] => ExitCode::SUCCESS,
+        _ => ExitCode::from(EXIT_DIFFERENT),
     })
 }
 

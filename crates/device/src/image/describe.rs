@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::format::{PageFault, role_name, spares_words};
+use super::format::{Header, PageFault, role_name, spares_words};
 use super::reader::{Reader, Slot};
 use super::{ImageError, io};
 use crate::nand::{BlockState, PlaceKind};
@@ -46,6 +46,16 @@ pub struct ImageInfo {
     pub file_bytes: u64,
     /// On the disk, holes left out.
     pub allocated_bytes: u64,
+}
+
+/// What the header of an image says.
+///
+/// # Errors
+/// If the file is not an image, cannot be read, or is in use.
+pub fn header_of(path: &Path) -> Result<Header, ImageError> {
+    let reader = Reader::open(path, false)?;
+    reader.check_length()?;
+    Ok(reader.header)
 }
 
 /// Describes an image by its headers.

@@ -31,6 +31,7 @@ pub mod format;
 mod log;
 mod open;
 mod reader;
+mod scrub;
 
 use std::path::{Path, PathBuf};
 
@@ -38,9 +39,10 @@ use crate::nand::NandError;
 pub use check::{CheckReport, check};
 pub use chip::ImageNand;
 pub use create::{ImageSpec, create};
-pub use describe::{Dump, DumpSelection, ImageInfo, PageRow, dump, info};
+pub use describe::{Dump, DumpSelection, ImageInfo, PageRow, dump, header_of, info};
 pub use finding::{Finding, Severity};
 pub use open::open;
+pub use scrub::{ScrubReport, scrub};
 
 /// Why an image was not created or opened.
 #[derive(Debug)]

@@ -167,7 +167,15 @@ impl<N: Nand> Spares<N> {
             Err(NandError::Unreadable { .. }) => {
                 data.fill(0);
                 self.stats.lost_pages += 1;
-                Ok(Spare::unknown())
+                // What it was is worth knowing: so that no older content passes for it.
+                match self.read_with(from, |nand, at| nand.read_spare(at)) {
+                    Ok(spare) => Ok(Spare {
+                        lost: true,
+                        ..spare
+                    }),
+                    Err(NandError::Unreadable { .. }) => Ok(Spare::unknown()),
+                    Err(error) => Err(error),
+                }
             }
             other => other,
         }

@@ -43,12 +43,12 @@ use std::collections::VecDeque;
 use floatgate_core::wear::{WEAR_GAP, WearLeveling};
 use floatgate_core::{Geometry, Pbn, Ppn};
 
-use crate::nand::{BlockState, Nand, NandError, Place, PlaceKind, Spare};
+use crate::nand::{BlockState, Nand, NandError, PatrolFound, Place, PlaceKind, Spare};
 pub use mount::virtual_geometry;
-use overlay::Overlay;
+use overlay::{Overlay, Why};
 use pairs::{PairGuard, Ring, Risk};
+pub use patrol::READS_BEFORE_REFRESH;
 use patrol::Reads;
-pub use patrol::{PatrolFound, READS_BEFORE_REFRESH};
 
 /// How often a failed read is retried.
 pub const READ_RETRIES: u32 = 3;
@@ -277,6 +277,34 @@ impl<N: Nand> Spares<N> {
             }
         }
     }
+
+    /// Erases a virtual block.
+    fn erase_on_chip(&mut self, block: Pbn) -> Result<(), NandError> {
+        let Some(at) = self.place(block) else {
+            return Ok(());
+        };
+        self.epoch += 1;
+        self.generation[block.index()] = 0;
+        self.place[block.index()] = Pbn::NONE;
+        self.reads[block.index()] = Reads::default();
+        unless_read_only(self.reclaim(at))?;
+        let die = self.die_of(block);
+        match self.options.wear_leveling {
+            // It keeps its physical block, unless that is bad now.
+            WearLeveling::Off => {
+                if self.dies[die as usize]
+                    .free
+                    .pop_back_if(|free| *free == at)
+                    .is_some()
+                {
+                    self.place[block.index()] = at;
+                }
+                Ok(())
+            }
+            WearLeveling::Dynamic => Ok(()),
+            WearLeveling::Static => unless_read_only(self.level(die)),
+        }
+    }
 }
 
 impl<N: Nand> Nand for Spares<N> {
@@ -338,12 +366,11 @@ impl<N: Nand> Nand for Spares<N> {
 
     fn program(&mut self, page: Ppn, spare: &Spare, data: &[u8]) -> Result<(), NandError> {
         if self.overlay.is_none() {
-            match self.program_on_chip(page, spare, data) {
-                Err(NandError::ReadOnly { die }) => {
-                    self.overlay = Some(Overlay::new(&self.geometry, die));
-                }
-                outcome => return outcome,
-            }
+            let outcome = self.program_on_chip(page, spare, data);
+            let Some(why) = outcome.as_ref().err().and_then(Why::of) else {
+                return outcome;
+            };
+            self.overlay = Some(Overlay::new(&self.geometry, why));
         }
         if let Some(overlay) = &mut self.overlay {
             overlay.program(page, spare, data);
@@ -356,30 +383,14 @@ impl<N: Nand> Nand for Spares<N> {
             overlay.erase(&self.geometry, block);
             return Ok(());
         }
-        let Some(at) = self.place(block) else {
-            return Ok(());
+        let outcome = self.erase_on_chip(block);
+        let Some(why) = outcome.as_ref().err().and_then(Why::of) else {
+            return outcome;
         };
-        self.epoch += 1;
-        self.generation[block.index()] = 0;
-        self.place[block.index()] = Pbn::NONE;
-        self.reads[block.index()] = Reads::default();
-        unless_read_only(self.reclaim(at))?;
-        let die = self.die_of(block);
-        match self.options.wear_leveling {
-            // It keeps its physical block, unless that is bad now.
-            WearLeveling::Off => {
-                if self.dies[die as usize]
-                    .free
-                    .pop_back_if(|free| *free == at)
-                    .is_some()
-                {
-                    self.place[block.index()] = at;
-                }
-                Ok(())
-            }
-            WearLeveling::Dynamic => Ok(()),
-            WearLeveling::Static => unless_read_only(self.level(die)),
-        }
+        let mut overlay = Overlay::new(&self.geometry, why);
+        overlay.erase(&self.geometry, block);
+        self.overlay = Some(overlay);
+        Ok(())
     }
 
     fn mark_bad(&mut self, _block: Pbn, _state: BlockState) -> Result<(), NandError> {
@@ -408,6 +419,10 @@ impl<N: Nand> Nand for Spares<N> {
         self.epoch += 1;
     }
 
+    fn patrol(&mut self, blocks: u32) -> Result<PatrolFound, NandError> {
+        self.patrol_blocks(blocks)
+    }
+
     fn check_writable(&self) -> Result<(), NandError> {
         let least = i64::from(self.options.spare_blocks.min(1));
         match self
@@ -422,7 +437,7 @@ impl<N: Nand> Nand for Spares<N> {
 
     fn check_kept(&self) -> Result<(), NandError> {
         match &self.overlay {
-            Some(overlay) => Err(NandError::ReadOnly { die: overlay.die }),
+            Some(overlay) => Err(overlay.why.error()),
             None => Ok(()),
         }
     }

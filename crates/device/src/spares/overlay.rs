@@ -3,28 +3,69 @@
 //! Some schemes program flash even when the host only reads: they write back map pages, or merge a little
 //! with every request. Once the spares have run out, nothing on the chip changes any more, on any die,
 //! so everything acknowledged stays there. What the scheme still does is kept in memory: its tables stay
-//! consistent, the host can read everything, and the end of the process loses nothing that was promised.
+//! consistent, the host can read everything, and the end of the process loses nothing that was promised. The same
+//! when a system call below has failed, after which nothing more may be written.
 
 use std::collections::BTreeMap;
+use std::io::{Error, ErrorKind};
 
 use floatgate_core::{Geometry, Pbn, Ppn};
 
 use crate::nand::{NandError, Spare};
 
+/// Why nothing reaches the chip any more.
+#[derive(Clone, Debug)]
+pub(super) enum Why {
+    /// The spares of a die ran out.
+    Spares { die: u32 },
+    /// A system call failed.
+    Failed {
+        doing: &'static str,
+        kind: ErrorKind,
+        text: String,
+    },
+}
+
+impl Why {
+    /// Whether an error of the chip is such a reason.
+    pub fn of(error: &NandError) -> Option<Self> {
+        match error {
+            NandError::ReadOnly { die } => Some(Self::Spares { die: *die }),
+            NandError::Io { doing, source } => Some(Self::Failed {
+                doing,
+                kind: source.kind(),
+                text: source.to_string(),
+            }),
+            _ => None,
+        }
+    }
+
+    /// The error once more.
+    pub fn error(&self) -> NandError {
+        match self {
+            Self::Spares { die } => NandError::ReadOnly { die: *die },
+            Self::Failed { doing, kind, text } => NandError::Io {
+                doing,
+                source: Error::new(*kind, text.clone()),
+            },
+        }
+    }
+}
+
 /// Programs and erases that never reach the chip.
 #[derive(Debug)]
 pub(super) struct Overlay {
-    /// The die whose spares ran out.
-    pub die: u32,
+    /// Since when there is one.
+    pub why: Why,
     pages: BTreeMap<u32, (Spare, Vec<u8>)>,
     /// By block: erased here, whatever the chip holds.
     erased: Vec<bool>,
 }
 
 impl Overlay {
-    pub fn new(geometry: &Geometry, die: u32) -> Self {
+    pub fn new(geometry: &Geometry, why: Why) -> Self {
         Self {
-            die,
+            why,
             pages: BTreeMap::new(),
             erased: vec![false; geometry.blocks() as usize],
         }

@@ -5,24 +5,10 @@
 use floatgate_core::Pbn;
 
 use super::{Pick, Spares};
-use crate::nand::{Nand, NandError};
+use crate::nand::{Nand, NandError, PatrolFound};
 
 /// Reads of a block since its content was put there after which a patrol moves it, whatever its pages look like.
 pub const READS_BEFORE_REFRESH: u32 = 100_000;
-
-/// What a patrol has found.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct PatrolFound {
-    /// Pages read.
-    pub checked_pages: u64,
-    /// Of these, those that could be read only after a retry.
-    pub retried_pages: u64,
-    /// Of these, those that could not be read any more. Each is counted once: its block moves, with the page marked as
-    /// lost.
-    pub lost_pages: u64,
-    /// Blocks whose content was moved.
-    pub rewritten_blocks: u64,
-}
 
 /// How a virtual block has been read since its content was put where it is.
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,7 +58,7 @@ impl<N: Nand> Spares<N> {
     ///
     /// # Errors
     /// Those of the chip. A block that cannot move because its die is read-only stays where it is.
-    pub fn patrol(&mut self, blocks: u32) -> Result<PatrolFound, NandError> {
+    pub(super) fn patrol_blocks(&mut self, blocks: u32) -> Result<PatrolFound, NandError> {
         let mut found = PatrolFound::default();
         for _ in 0..blocks {
             let block = self.next_patrol;
@@ -87,6 +73,7 @@ impl<N: Nand> Spares<N> {
             return Ok(());
         }
         let lost_before = found.lost_pages;
+        let mut data = vec![0; self.page_bytes()];
         for page in 0..self.geometry.pages_per_block {
             let page = self.geometry.ppn(block, page);
             if !self.is_programmed(page) {
@@ -94,7 +81,7 @@ impl<N: Nand> Spares<N> {
             }
             found.checked_pages += 1;
             let retries = self.stats.read_retries;
-            match self.read_spare(page) {
+            match self.read(page, &mut data) {
                 Ok(_) => found.retried_pages += u64::from(self.stats.read_retries > retries),
                 Err(NandError::Unreadable { .. }) => found.lost_pages += 1,
                 Err(error) => return Err(error),
