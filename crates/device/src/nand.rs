@@ -50,7 +50,8 @@ pub struct Place {
     pub generation: u64,
     /// Of a backup: the physical block of what it copies, ...
     pub origin: u32,
-    /// ... and the erases of that block at the time.
+    /// ... and the erases of that block at the time. Of any other page: the erases of
+    /// the block that it lies in, as the scheme sees them.
     pub origin_erases: u32,
 }
 

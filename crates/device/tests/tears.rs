@@ -252,6 +252,25 @@ fn without_a_spare_block_everything_stays_where_it_is() {
     assert_eq!(read(&mut spares, 3), Some(20));
 }
 
+/// BLog names a block by its number of erases: that stays when the content moves, and is another after an erase.
+#[test]
+fn a_block_keeps_its_number_of_erases_wherever_it_moves() {
+    let mut spares = Spares::format(chip(6), options(2)).unwrap();
+    for round in 0..5 {
+        program(&mut spares, 0, 1 + round);
+        let (at, erases) = (spares.place(Pbn(0)), spares.erase_count(Pbn(0)));
+        spares.refresh(Pbn(0)).unwrap();
+        assert_ne!(spares.place(Pbn(0)), at);
+        assert_eq!(spares.erase_count(Pbn(0)), erases);
+        spares = mount(spares.into_nand(), 2);
+        assert_eq!(spares.erase_count(Pbn(0)), erases);
+        spares.erase(Pbn(0)).unwrap();
+        program(&mut spares, 0, 100 + round);
+        assert!(spares.erase_count(Pbn(0)) > erases);
+        spares.erase(Pbn(0)).unwrap();
+    }
+}
+
 /// A failed erase that works when repeated costs no block.
 #[test]
 fn a_transient_erase_failure_costs_no_block() {

@@ -17,6 +17,9 @@ impl<N: Nand> Spares<N> {
             self.place[block.index()] = self.take_free(self.die_of(block), Pick::Next)?;
         }
         self.generation[block.index()] = self.new_generation();
+        let erases = self.nand.erase_count(self.place[block.index()]);
+        let life = &mut self.life[block.index()];
+        *life = erases.max(life.wrapping_add(1));
         self.risk[block.index()] = Risk::STALE;
         Ok(())
     }
@@ -141,6 +144,7 @@ impl<N: Nand> Spares<N> {
                 page: page as u16,
                 moved: pages.len() as u16,
                 generation,
+                origin_erases: self.life[block.index()],
                 ..Place::default()
             };
             let to = self.nand.geometry().ppn(fresh, page);

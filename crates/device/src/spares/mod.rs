@@ -136,6 +136,9 @@ pub struct Spares<N> {
     place: Vec<Pbn>,
     /// Generation of each virtual block, 0 while it is erased.
     generation: Vec<u64>,
+    /// Number of erases of each virtual block, or `u32::MAX`: that of the physical block it was put into, or one more than it
+    /// was. It moves with the content, so that a scheme can tell by it what a block was before.
+    life: Vec<u32>,
     risk: Vec<Risk>,
     /// By physical block: what looks erased in it may not be, so it is erased or left before its next program.
     suspect: Vec<bool>,
@@ -265,6 +268,7 @@ impl<N: Nand> Spares<N> {
                 block: block.0,
                 page: position as u16,
                 generation: self.generation[block.index()],
+                origin_erases: self.life[block.index()],
                 ..Place::default()
             };
             let to = self
@@ -327,8 +331,11 @@ impl<N: Nand> Nand for Spares<N> {
             .is_some_and(|at| self.nand.is_programmed(at))
     }
 
-    /// That of the physical block that this one stands for now.
+    /// Grows with every erase, and stays when the content moves.
     fn erase_count(&self, block: Pbn) -> u32 {
+        if self.generation[block.index()] != 0 {
+            return self.life[block.index()];
+        }
         self.place(block).map_or(0, |at| self.nand.erase_count(at))
     }
 

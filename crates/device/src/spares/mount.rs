@@ -99,6 +99,7 @@ impl<N: Nand> Spares<N> {
             options,
             place: vec![Pbn::NONE; blocks],
             generation: vec![0; blocks],
+            life: vec![u32::MAX; blocks],
             risk: vec![Risk::STALE; blocks],
             suspect: vec![false; nand.geometry().blocks() as usize],
             reads: vec![Reads::default(); blocks],
@@ -152,6 +153,7 @@ impl<N: Nand> Spares<N> {
         let is_settled = self.nand.is_settled();
         let (mut rings, mut idle, mut sources) = (Vec::new(), Vec::new(), Vec::new());
         let mut found: Vec<(u32, u64, Pbn)> = Vec::new();
+        let mut lives = vec![0; self.nand.geometry().blocks() as usize];
         for at in (0..self.nand.geometry().blocks()).map(Pbn) {
             if self.nand.block_state(at) != BlockState::Good {
                 continue;
@@ -165,7 +167,10 @@ impl<N: Nand> Spares<N> {
                 }
                 Identity::Garbage => idle.push(at),
                 Identity::Ring => rings.push(at),
-                Identity::Virtual(place) => found.push((place.block, place.generation, at)),
+                Identity::Virtual(place) => {
+                    lives[at.index()] = place.origin_erases;
+                    found.push((place.block, place.generation, at));
+                }
             }
         }
         found.sort_unstable();
@@ -178,6 +183,7 @@ impl<N: Nand> Spares<N> {
                 if at == chosen {
                     self.place[block as usize] = at;
                     self.generation[block as usize] = generation;
+                    self.life[block as usize] = lives[at.index()];
                     is_older = false;
                 } else if is_older && !is_settled {
                     sources.push((Pbn(block), at));
@@ -213,6 +219,7 @@ impl<N: Nand> Spares<N> {
                 if let Some(i) = found.filter(|_| unplaced) {
                     self.place[place.block as usize] = idle.remove(i);
                     self.generation[place.block as usize] = place.generation;
+                    self.life[place.block as usize] = place.origin_erases;
                 }
             }
         }
