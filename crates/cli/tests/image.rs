@@ -214,6 +214,60 @@ fn damage_is_named_and_tells_by_the_exit_code() {
     );
 }
 
+#[test]
+fn a_scrub_names_what_is_lost_and_mends_what_can_be_mended() {
+    let place = Place::new();
+    place.run(&format!("image create a.img {SMALL}")).ok();
+    (uses().find("page").unwrap().life.0)(Used {
+        path: place.path("a.img"),
+        failures: 0,
+        requests: 60,
+    });
+    let sound = place.run("image scrub a.img").ok();
+    assert!(
+        sound.out.contains("(0 with retries, 0 lost), 0 blocks"),
+        "{}",
+        sound.out
+    );
+    let dump = place.run("image dump a.img --json").ok().json();
+    let lpn = dump["rows"][0]["lpn"].as_u64().unwrap();
+    let mut image = std::fs::read(place.path("a.img")).unwrap();
+    // The header of the first page, which is good; and a record of its block.
+    let page = image.windows(4).position(|bytes| bytes == b"FGPG").unwrap();
+    image[page + 20] ^= 1;
+    image[8192 + 64..8192 + 128].fill(0xA5);
+    place.file("a.img", &image);
+    let ran = place.run("image scrub a.img --json");
+    let found = ran.json();
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    assert_eq!(
+        (
+            &found["lost_pages"],
+            &found["rewritten_blocks"],
+            &found["records_mended"]
+        ),
+        (&1.into(), &1.into(), &1.into())
+    );
+    let newest = dump["rows"].as_array().unwrap();
+    let newest = newest.iter().filter(|row| row["lpn"] == lpn).count() == 1;
+    assert!(newest, "the first page written is the only copy: {dump}");
+    assert_eq!(found["lost_logical_pages"], serde_json::json!([lpn]));
+    let again = place.run("image scrub a.img");
+    assert_eq!(again.code, 1);
+    assert!(
+        again
+            .out
+            .contains("1 logical pages cannot be read until they are written again"),
+        "{}",
+        again.out
+    );
+    let checked = place.run("image check a.img");
+    assert!(!checked.out.contains("block-record"), "{}", checked.out);
+    place
+        .run("image scrub no.img")
+        .refused("error: open no.img");
+}
+
 /// Uses an image that the command made, on a chip that fails.
 struct Used {
     path: std::path::PathBuf,

@@ -28,6 +28,8 @@ pub struct BlockDevice<S, N> {
     sector_bytes: usize,
     /// Why writing ended, if it has.
     read_only: Option<String>,
+    /// Whether it was a flush.
+    has_failed_flush: bool,
     /// The time of the last tick, if no request came since.
     idle_since_ns: Option<u64>,
 }
@@ -86,6 +88,7 @@ impl<S: Ftl<Page = Lpn>, N: Nand> BlockDevice<S, N> {
             flash,
             sector_bytes: SECTOR_BYTES,
             read_only: None,
+            has_failed_flush: false,
             idle_since_ns: None,
         })
     }
@@ -238,7 +241,11 @@ impl<S: Ftl<Page = Lpn>, N: Nand> BlockDevice<S, N> {
     /// As [`Nand::flush`]. What was written since the last flush that succeeded may then be lost; the device is
     /// read-only, and no later flush succeeds.
     pub fn flush(&mut self) -> Result<(), DeviceError> {
+        if self.has_failed_flush {
+            self.check_writable()?;
+        }
         let outcome = self.flash.flush();
+        self.has_failed_flush |= outcome.is_err();
         self.stop_writing_on_error(outcome)
     }
 

@@ -340,6 +340,23 @@ fn pages_from_before_an_erase_count_as_erased_and_are_freed() {
     assert_eq!(nand.read_spare(Ppn(0)).unwrap().sequence, 50);
 }
 
+/// A page from after the last erase, in a block whose other pages are from before: nobody leaves that behind, and what is
+/// good stays.
+#[test]
+fn a_good_page_among_stale_ones_is_not_freed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = sample(folder.path());
+    let forged = PageHeader::new(5, 1, 0, &spare(1, 2, 0, 1), &content(1));
+    put(&path, layout().header_at(1), &forged.encode());
+    let mut nand = ImageNand::open(&path, Durability::Process).unwrap();
+    assert_eq!((nand.found().stale, nand.erase_count(Pbn(0))), (3, 5));
+    let next = spare(2, 50, 0, 2);
+    nand.program(Ppn(2), &next, &content(2)).unwrap();
+    let mut data = vec![0; PAGE_BYTES];
+    nand.read(Ppn(1), &mut data).unwrap();
+    assert_eq!(data, content(1));
+}
+
 #[test]
 fn one_damaged_header_is_survived() {
     let folder = tempfile::tempdir().unwrap();

@@ -80,7 +80,7 @@ const ROT_LINES: &[&str] = &[
 ];
 
 /// In the order in which they are run: the fast ones, and those that know most, first.
-pub const SUITES: [Suite; 20] = [
+pub const SUITES: [Suite; 21] = [
     Suite::new("core", "core", "lib").covering(&["core"]),
     Suite::new("units", "schemes", "lib"),
     Suite::new("cut lines", "schemes", "power_cuts").with(CUT_LINES),
@@ -103,6 +103,7 @@ pub const SUITES: [Suite; 20] = [
             ("FLOATGATE_TEST_SEED", "2000"),
             ("FLOATGATE_TEST_TIMES", "3"),
         ]),
+    Suite::new("chip", "device", "chip").covering(&["device"]),
     Suite::new("tears", "device", "tears").covering(&["device"]),
     Suite::new("patrol", "device", "patrol").covering(&["device"]),
     Suite::new("images", "device", "images").covering(&["device"]),

@@ -37,7 +37,7 @@ impl std::fmt::Display for ScrubReport {
         let path = self.path.display();
         writeln!(
             f,
-            "{path}: {checked_pages} pages read, {retried_pages} of them with retries; {lost_pages} found lost; \
+            "{path}: {checked_pages} pages read ({retried_pages} with retries, {lost_pages} lost), \
              {rewritten_blocks} blocks written anew"
         )?;
         if self.records_mended + self.register_mended > 0 {

@@ -103,6 +103,17 @@ impl MixDisk {
         self.0.borrow().gone
     }
 
+    /// A byte changes on the disk.
+    pub fn damage(&self, at: u64) {
+        let state = &mut *self.0.borrow_mut();
+        let (number, byte) = (at / CACHE_PAGE as u64, at as usize % CACHE_PAGE);
+        for pages in [&mut state.cached, &mut state.stable] {
+            let mut page = **pages.entry(number).or_insert_with(blank);
+            page[byte] ^= 0x55;
+            pages.insert(number, Rc::new(page));
+        }
+    }
+
     /// Everything that programs read.
     pub fn image(&self) -> Vec<u8> {
         let mut bytes = vec![0; self.0.borrow().bytes as usize];
