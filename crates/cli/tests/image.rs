@@ -272,7 +272,7 @@ fn a_scrub_names_what_is_lost_and_mends_what_can_be_mended() {
     assert!(!checked.out.contains("block-record"), "{}", checked.out);
     place
         .run("image scrub no.img")
-        .refused("error: open no.img");
+        .refused("error: open no.img: No such file or directory (os error 2)");
 }
 
 /// Uses an image that the command made, on a chip that fails.
@@ -332,8 +332,7 @@ impl Used {
             device.read(page * 4, &mut bytes).unwrap();
             assert_eq!(bytes, [expected; 2048], "{} page {page}", S::KEY);
         }
-        device.flush().unwrap();
-        let spares = device.into_nand();
+        let spares = device.shut_down().unwrap();
         let retired = spares.stats().retired_program + spares.stats().retired_erase;
         spares.into_nand().into_inner().close().unwrap();
         Life { retired, read_only }

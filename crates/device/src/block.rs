@@ -227,12 +227,12 @@ impl<S: Ftl<Page = Lpn>, N: Nand> BlockDevice<S, N> {
         let outcome = self.ftl.trim(&mut self.flash, &run);
         // A page that is absent from a trim is no read.
         self.flash.unwritten_reads = unwritten_reads;
-        self.finish_change(outcome)?;
+        // Whether or not it is done: pages that a failed trim has dropped are not lost.
         let sequence = self.flash.ledger.sequence;
         for lpn in first..end {
             self.flash.register.trim(Lpn(lpn as u32), sequence);
         }
-        Ok(())
+        self.finish_change(outcome)
     }
 
     /// Returns once everything acknowledged survives a crash of the machine.

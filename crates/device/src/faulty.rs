@@ -427,6 +427,10 @@ impl<N: Damage> Nand for Faulty<N> {
         self.nand.has_exact_register()
     }
 
+    fn complete_register(&mut self) {
+        self.nand.complete_register();
+    }
+
     fn load_register(&mut self, page: usize, entries: &mut [u64]) -> Result<u8, NandError> {
         self.nand.load_register(page, entries)
     }

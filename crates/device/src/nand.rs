@@ -316,6 +316,9 @@ pub trait Nand {
         false
     }
 
+    /// All of the register was kept, and is exact until the next change.
+    fn complete_register(&mut self) {}
+
     /// Fills a page of the device's register ([`crate::register`]) as it was last kept, and says in how many copies it
     /// is; entries never kept are left as they are.
     fn load_register(&mut self, page: usize, entries: &mut [u64]) -> Result<u8, NandError> {
@@ -434,6 +437,9 @@ impl<N: Nand + ?Sized> Nand for &mut N {
     }
     fn has_exact_register(&self) -> bool {
         (**self).has_exact_register()
+    }
+    fn complete_register(&mut self) {
+        (**self).complete_register();
     }
     fn load_register(&mut self, page: usize, entries: &mut [u64]) -> Result<u8, NandError> {
         (**self).load_register(page, entries)

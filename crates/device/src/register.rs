@@ -91,7 +91,11 @@ impl Register {
             }
         }
         self.has_trims = false;
-        nand.flush()
+        nand.flush()?;
+        if copies > 1 {
+            nand.complete_register();
+        }
+        Ok(())
     }
 
     /// Whether there is a trim that the chip does not know of.

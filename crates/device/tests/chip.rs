@@ -18,6 +18,7 @@ use floatgate_testkit::case::Case;
 
 const PAGE_BYTES: usize = 4096;
 
+/// An image that a device has closed.
 fn disk() -> MixDisk {
     let case = Case::small(1, 6, 4, 2);
     new_image::<Page>(&case, SparesOptions::default(), PAGE_BYTES)
@@ -43,11 +44,14 @@ fn a_closed_image_is_on_the_disk() {
     for seed in 0..50 {
         let disk = disk();
         let mut nand = open(&disk);
+        assert!(nand.has_exact_register());
         (0..8).for_each(|page| program(&mut nand, page, u64::from(page) + 1));
         nand.erase(Pbn(1)).unwrap();
         nand.close().unwrap();
         let mut nand = open(&disk.after_a_crash(&mut SplitMix64::new(seed)));
         assert!(nand.found().clean && nand.found().stale == 0);
+        // No device has kept its register.
+        assert!(!nand.has_exact_register());
         assert!((0..4).all(|page| holds(&mut nand, page)), "seed {seed}");
         assert!(!nand.is_programmed(Ppn(4)) && nand.erase_count(Pbn(1)) == 1);
     }

@@ -13,7 +13,7 @@ use floatgate_core::Lpn;
 use floatgate_core::ftl::Ftl;
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::wear::WearLeveling;
-use floatgate_device::image::format::HEADER_BYTES;
+use floatgate_device::image::format::{HEADER_BYTES, Header};
 use floatgate_device::spares::pairs::PairGuard;
 use floatgate_device::{ImageNand, Spares, SparesOptions};
 use floatgate_testkit::case::Case;
@@ -360,7 +360,13 @@ impl Life {
             End::Crash | End::Fail => disk.after_a_crash(rng),
             End::CrashAndHeader => {
                 let left = disk.after_a_crash(rng);
-                left.damage(rng.below(2) * HEADER_BYTES as u64 + rng.below(HEADER_BYTES as u64));
+                let at = rng.below(2 * HEADER_BYTES as u64);
+                let image = left.image();
+                let mut headers = image[..2 * HEADER_BYTES].chunks(HEADER_BYTES);
+                // One of the two: a start may have been cut before it had replaced the last one.
+                if headers.all(|header| Header::decode(header.try_into().unwrap()).is_ok()) {
+                    left.damage(at);
+                }
                 left
             }
         }

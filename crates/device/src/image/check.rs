@@ -170,8 +170,8 @@ fn check_header(reader: &Reader, report: &mut CheckReport) {
     }
     if let [Ok(a), Ok(b)] = &reader.copies {
         let (mut a, mut b) = (a.clone(), b.clone());
-        (a.clean, a.sequence, a.durable) = (false, 0, 0);
-        (b.clean, b.sequence, b.durable) = (false, 0, 0);
+        (a.clean, a.exact, a.sequence, a.durable) = (false, false, 0, 0);
+        (b.clean, b.exact, b.sequence, b.durable) = (false, false, 0, 0);
         if a != b {
             let text = "the two headers describe different images";
             report.add(Severity::Error, "headers-differ", nowhere, text);

@@ -31,6 +31,8 @@ pub struct ImageNand<D = File> {
     damaged: Vec<Pbn>,
     /// Version of each page of the register.
     register_versions: Vec<u64>,
+    /// Nothing has changed since the device kept all of it.
+    is_register_complete: bool,
     last_sequence: u64,
     found: Found,
 }
@@ -83,6 +85,7 @@ impl<D: Disk> ImageNand<D> {
         let mut nand = Self {
             layout: reader.layout,
             register_versions: vec![0; register_pages(&reader.header.geometry)],
+            is_register_complete: false,
             blocks: loaded.blocks,
             programmed: loaded.programmed,
             unfreed: loaded.unfreed,
@@ -90,6 +93,7 @@ impl<D: Disk> ImageNand<D> {
             last_sequence: loaded.last_sequence,
             found: Found {
                 clean: reader.header.clean && end == reader.header.durable && beyond.is_empty(),
+                exact: reader.header.exact,
                 damaged_header: reader.copies.iter().any(Result::is_err),
                 discarded: beyond.len() as u64,
                 ..loaded.found
@@ -143,7 +147,7 @@ impl<D: Disk> ImageNand<D> {
                 .wait_to_overwrite(state.leftover, state.record.op)?;
             self.free(block)?;
         }
-        self.log.close()
+        self.log.close(self.is_register_complete)
     }
 
     /// Writes anew the records of blocks of which a copy is damaged; returns how many.
@@ -153,7 +157,7 @@ impl<D: Disk> ImageNand<D> {
     pub fn mend_records(&mut self) -> Result<u64, NandError> {
         let damaged = std::mem::take(&mut self.damaged);
         for &block in &damaged {
-            self.log.begin_change()?;
+            self.begin_change()?;
             self.put_record(block, |_| {})?;
         }
         Ok(damaged.len() as u64)
@@ -230,9 +234,14 @@ impl<D: Disk> ImageNand<D> {
         read.map_err(|e| nand_io("read", e))
     }
 
+    fn begin_change(&mut self) -> Result<(), NandError> {
+        self.is_register_complete = false;
+        self.log.begin_change()
+    }
+
     /// Everything so far is on the disk, and is not looked for: then a test may damage it.
     fn settle(&mut self) -> Result<(), NandError> {
-        self.log.begin_change()?;
+        self.begin_change()?;
         self.log.sync()
     }
 }
@@ -368,7 +377,7 @@ impl<D: Disk> Nand for ImageNand<D> {
             self.is_programmed(page),
             state.written,
         )?;
-        self.log.begin_change()?;
+        self.begin_change()?;
         if state.is_unfreed {
             self.log
                 .wait_to_overwrite(state.leftover, state.record.op)?;
@@ -389,7 +398,7 @@ impl<D: Disk> Nand for ImageNand<D> {
     }
 
     fn erase(&mut self, block: Pbn) -> Result<(), NandError> {
-        self.log.begin_change()?;
+        self.begin_change()?;
         self.put_record(block, |record| {
             record.erases = record.erases.saturating_add(1)
         })?;
@@ -408,7 +417,7 @@ impl<D: Disk> Nand for ImageNand<D> {
     }
 
     fn mark_bad(&mut self, block: Pbn, state: BlockState) -> Result<(), NandError> {
-        self.log.begin_change()?;
+        self.begin_change()?;
         self.put_record(block, |record| record.state = state)
     }
 
@@ -423,7 +432,11 @@ impl<D: Disk> Nand for ImageNand<D> {
     }
 
     fn has_exact_register(&self) -> bool {
-        self.found.clean
+        self.found.clean && self.found.exact
+    }
+
+    fn complete_register(&mut self) {
+        self.is_register_complete = true;
     }
 
     fn load_register(&mut self, page: usize, entries: &mut [u64]) -> Result<u8, NandError> {
@@ -439,7 +452,7 @@ impl<D: Disk> Nand for ImageNand<D> {
     }
 
     fn save_register(&mut self, page: usize, entries: &[u64]) -> Result<(), NandError> {
-        self.log.begin_change()?;
+        self.begin_change()?;
         let mut kept = RegisterPage {
             version: self.register_versions[page].wrapping_add(1),
             entries: [0; PAGE_ENTRIES],

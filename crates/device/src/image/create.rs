@@ -67,6 +67,7 @@ impl ImageSpec {
             .unwrap_or_default();
         let header = Header {
             clean: true,
+            exact: true,
             sequence: 1,
             durable: 0,
             geometry,

@@ -43,6 +43,8 @@ const PAGE_HEADER_CRC_AT: usize = PAGE_HEADER_BYTES - 4;
 pub struct Header {
     /// Closed cleanly: every page was on the disk.
     pub clean: bool,
+    /// Of a clean close: the register tells of everything.
+    pub exact: bool,
     /// Grows with every rewrite of the header; the higher of two valid copies counts.
     pub sequence: u64,
     /// Every operation up to that number was on the disk when the header was written.
@@ -104,7 +106,11 @@ impl Header {
         let g = &self.geometry;
         put(&mut bytes, 0, &MAGIC);
         put(&mut bytes, 8, &VERSION.to_le_bytes());
-        put(&mut bytes, 12, &u32::from(self.clean).to_le_bytes());
+        put(
+            &mut bytes,
+            12,
+            &(u32::from(self.clean) << u32::from(self.exact)).to_le_bytes(),
+        );
         put(&mut bytes, 16, &self.sequence.to_le_bytes());
         let numbers = [
             g.dies,
@@ -175,7 +181,8 @@ impl Header {
         };
         let [scheme, part, options] = texts(bytes).ok_or_else(|| bad("a text that is none"))?;
         let header = Self {
-            clean: u32_at(bytes, 12) == 1,
+            clean: matches!(u32_at(bytes, 12), 1 | 2),
+            exact: u32_at(bytes, 12) == 2,
             sequence: u64_at(bytes, 16),
             durable: u64_at(bytes, 92),
             geometry,

@@ -70,7 +70,7 @@ impl<D: Disk> Log<D> {
         self.wait_for_disk()?;
         self.synced = self.op;
         // Not waited for: the older number would do.
-        self.put_header(self.header.clean)?;
+        self.put_header(self.header.clean, self.header.exact)?;
         self.unsynced = false;
         Ok(())
     }
@@ -88,17 +88,17 @@ impl<D: Disk> Log<D> {
     pub fn begin_change(&mut self) -> Result<(), NandError> {
         self.check()?;
         if self.header.clean {
-            self.put_header(false)?;
+            self.put_header(false, false)?;
             self.wait_for_disk()?;
         }
         Ok(())
     }
 
-    /// Marks the image as closed cleanly.
-    pub fn close(&mut self) -> Result<(), NandError> {
+    /// Marks the image as closed cleanly, and whether the register tells of everything.
+    pub fn close(&mut self, exact: bool) -> Result<(), NandError> {
         self.flush()?;
         if !self.header.clean {
-            self.put_header(true)?;
+            self.put_header(true, exact)?;
             self.wait_for_disk()?;
         }
         Ok(())
@@ -119,9 +119,10 @@ impl<D: Disk> Log<D> {
         by <= self.synced && old <= self.certain[0].min(self.certain[1])
     }
 
-    fn put_header(&mut self, clean: bool) -> Result<(), NandError> {
+    fn put_header(&mut self, clean: bool, exact: bool) -> Result<(), NandError> {
         let header = Header {
             clean,
+            exact,
             sequence: self.header.sequence.wrapping_add(1),
             durable: self.synced,
             ..self.header.clone()

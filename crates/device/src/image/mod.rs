@@ -154,6 +154,8 @@ pub struct Found {
     pub damaged_header: bool,
     /// Whether the image was closed cleanly.
     pub clean: bool,
+    /// Whether the register then told of everything.
+    pub exact: bool,
 }
 
 fn nand_io(doing: &'static str, source: std::io::Error) -> NandError {

@@ -251,6 +251,7 @@ pub fn header_of<S: Ftl<Page = Lpn>>(
     let pages = case.logical_pages.into();
     Header {
         clean: true,
+        exact: true,
         sequence: 1,
         durable: 0,
         geometry: Geometry::new(case.dies, blocks, case.pages, pages, case.order).unwrap(),
