@@ -114,3 +114,13 @@ fn dftl_sees_that_its_map_is_ahead_of_a_move() {
          streams=split placement=static gc_policy=greedy gc_d=5 flight=19:5444864",
     );
 }
+
+/// A die had gone on after the shutdown that wrote the snapshot, or had not come as far.
+#[test]
+fn last_plus_plus_believes_no_snapshot_of_another_state() {
+    holds(
+        "last++ dies=3 blocks=6 pages=2 logical_pages=12 order=any start=full requests=33 seed=15314569 log_blocks=9 \
+         sequential_log_blocks=3 sequential_threshold=3 merge_cost_entries=0 summary_pages=true background=conservative \
+         map_entries_per_page=4 flight=7:4124390 flight=1:9249682",
+    );
+}
