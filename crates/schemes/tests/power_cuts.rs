@@ -270,6 +270,17 @@ fn last_plus_plus_rebuilds_a_data_block_with_a_torn_page() {
     );
 }
 
+/// The erase of a log block was cut, a trimmed page in it looks alive, and its summary tells of pages that are gone: the
+/// map that the recovery writes must not name it, or the next one believes the summary.
+#[test]
+fn last_plus_plus_empties_a_log_block_whose_erase_was_cut() {
+    holds(
+        "last++ dies=2 blocks=10 pages=4 logical_pages=32 order=any start=empty requests=32 seed=7915047 \
+         log_blocks=6 sequential_log_blocks=2 hot_updates=3 merge_cost_entries=0 background=conservative \
+         idle_timeout_ns=0 map_blocks=2 map_entries_per_page=4 cut=11:torn343 cut=9:clean",
+    );
+}
+
 #[test]
 fn bast_comes_back_with_map_blocks_on_a_full_device() {
     holds(

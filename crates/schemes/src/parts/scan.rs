@@ -72,6 +72,8 @@ pub struct Found {
     pub is_void: bool,
     /// Whether it holds mapping pages.
     pub holds_map: bool,
+    /// Whether it holds a page that can be read and tells what all others of the block hold.
+    pub has_summary: bool,
 }
 
 /// How much of a block is read.
@@ -225,6 +227,7 @@ impl Scan {
             return;
         }
         if read.oob.role == Role::Summary {
+            self.blocks[block].has_summary = true;
             return;
         }
         if self.space.local_lpn(read.oob.lpn).is_none() {

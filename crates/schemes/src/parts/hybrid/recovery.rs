@@ -15,6 +15,10 @@
 //! blocks are sealed: they count as full. A data block goes on taking pages if its oldest page came as a data
 //! page and no other block in use is aligned to the logical block; otherwise, if it has room at all, the
 //! logical block is rebuilt before the first write of the host.
+//!
+//! *The map names whole blocks only.* The scan may find a log block in use whose erase was cut, because trimmed pages in it
+//! look alive. Its summary, if that is left, tells of pages that are gone, and whoever comes back by the map would believe
+//! it. So such a log block is emptied, by rebuilding the logical blocks of its pages, before the map is made anew.
 
 use super::{
     BlockMap, Hybrid, HybridPlan, KnownBlocks, Log, LogPage, NamedLog, Watch, programmable,
@@ -175,7 +179,12 @@ impl<W: Watch> Hybrid<W> {
             None => {
                 let found = self.scan_everything(scan, &areas, flash);
                 let found = found.map_err(failed)?;
-                let doubtful = self.choose_data_blocks(&found.0, flash);
+                let mut doubtful = self.choose_data_blocks(&found.0, flash);
+                if self.plan.has_map() {
+                    doubtful.append(&mut self.in_torn_logs(&found.0, &found.1));
+                    doubtful.sort_unstable();
+                    doubtful.dedup();
+                }
                 (found, doubtful)
             }
         };
@@ -276,6 +285,22 @@ impl<W: Watch> Hybrid<W> {
         (0..self.data.len() as u32)
             .map(Lbn)
             .filter(is_doubtful)
+            .collect()
+    }
+
+    /// The logical blocks with a valid page in a log block that lacks pages its summary tells of: only an erase that was
+    /// cut does that, or rot, for the summary comes last. There is always room to rebuild them, with a data block or
+    /// without one: a die has a block for each data block and log block that there can be, and one more.
+    fn in_torn_logs(&self, scan: &Scan, newest: &Newest) -> Vec<Lbn> {
+        let pages = self.pages_per_block();
+        let is_torn = |block: Pbn| {
+            let found = scan.found(block);
+            found.has_summary && found.readable + 1 < pages
+        };
+        let places = (0..).map(DieLpn).zip(&newest.place);
+        places
+            .filter(|&(_, &at)| at.is_some() && is_torn(self.space.geometry.block_of(at)))
+            .map(|(lpn, _)| self.split(lpn).0)
             .collect()
     }
 
