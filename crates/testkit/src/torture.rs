@@ -33,7 +33,6 @@ mod play;
 pub mod rot;
 
 pub use cases::random_case;
-use cases::random_case_on;
 pub(crate) use cuts::cut;
 pub use cuts::{cut_everywhere, random_cuts};
 pub(crate) use flight::fly;

@@ -5,9 +5,10 @@
 //! devices goes on: the recovery is cut in the same way, and then the requests after it, with operations of the
 //! recovery still running if the host has not read everything before.
 
+use super::cases::random_case_on;
 use super::cuts::{Torture, prepare};
 use super::model::{INITIAL, PAGE_BYTES, Request, ZEROES};
-use super::{Effort, Finding, Tally, Trial, catch, means_for, random_case_on};
+use super::{Effort, Finding, Tally, Trial, catch, means_for};
 use crate::case::Case;
 use crate::cut::CutFlash;
 use crate::flight::{FlightFlash, Wreck};
