@@ -1,6 +1,7 @@
 //! A scheme on a flash in memory beside a shadow copy of its bytes.
 
 use crate::case::Case;
+use crate::catch::catch;
 use crate::ram::RamFlash;
 use floatgate_core::Refusal;
 use floatgate_core::address::{LogicalPage, Lpn};
@@ -279,4 +280,9 @@ pub fn random_request(rng: &mut SplitMix64, logical_pages: u32) -> String {
     let n = (1 + rng.below(6) as u32).min(logical_pages - first);
     let op = ["W", "W", "W", "W", "W", "R", "T"][rng.below(7) as usize];
     format!("{op} {first} {n}")
+}
+
+/// Why a scheme refuses a case, if it does. A panic is no refusal: the run that follows tells of it.
+pub fn refusal_of<S: Ftl>(case: &Case) -> Option<Refusal> {
+    catch(|| Bench::<S>::new(case).err()).unwrap_or_default()
 }

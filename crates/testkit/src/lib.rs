@@ -15,6 +15,7 @@
 pub mod bench;
 pub mod broken;
 pub mod case;
+mod catch;
 pub mod checks;
 pub mod cut;
 pub mod flight;

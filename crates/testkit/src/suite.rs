@@ -10,7 +10,7 @@ use floatgate_core::geometry::ProgramOrder;
 use floatgate_core::options::Options;
 use floatgate_core::rng::SplitMix64;
 
-pub use crate::bench::{Bench, random_request};
+pub use crate::bench::{Bench, random_request, refusal_of};
 pub use crate::case::{Case, random_shape, with_random_map};
 
 /// After so many requests the tables are checked, unless told otherwise.
@@ -93,11 +93,6 @@ fn play<S: Ftl>(case: &Case, check_every: u32, reached: &mut u32) -> Result<(), 
     bench.write(0, 1)?;
     bench.read_all()?;
     bench.audit()
-}
-
-/// Why a scheme refuses a case, if it does. A panic is no refusal: the run that follows tells of it.
-pub fn refusal_of<S: Ftl>(case: &Case) -> Option<Refusal> {
-    catch(|| Bench::<S>::new(case).err()).unwrap_or_default()
 }
 
 /// The case as a scheme takes it: [completed](Case::completed), and where it is refused still, with one option more at the

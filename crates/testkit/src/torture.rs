@@ -19,8 +19,6 @@
 //! | `cases` | random cases |
 //! | `line` | replay lines |
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use crate::cut::{Change, Tear};
 use floatgate_core::ftl::RecoveryMode;
 
@@ -32,6 +30,7 @@ mod model;
 mod play;
 pub mod rot;
 
+pub(crate) use crate::catch::catch;
 pub use cases::random_case;
 pub(crate) use cuts::cut;
 pub use cuts::{cut_everywhere, random_cuts};
@@ -118,15 +117,6 @@ impl std::ops::AddAssign for Tally {
         self.tried += other.tried;
         self.refused += other.refused;
     }
-}
-
-/// A panic is a failure like any other, with a line that replays it.
-pub(crate) fn catch<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-        format!("panic: {}", text.unwrap_or("without a message"))
-    })
 }
 
 /// The ways in which a change can be cut.

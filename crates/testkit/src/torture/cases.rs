@@ -1,7 +1,7 @@
 //! Random cases.
 
+use crate::bench::refusal_of;
 use crate::case::Case;
-use crate::suite::refusal_of;
 use floatgate_core::ftl::{Ftl, Start};
 use floatgate_core::geometry::ProgramOrder;
 use floatgate_core::options::{Options, Scope};
