@@ -115,6 +115,16 @@ fn dftl_sees_that_its_map_is_ahead_of_a_move() {
     );
 }
 
+/// The map names a page of a move that had not ended, and the recovery that erased it was cut before it wrote the map.
+#[test]
+fn dftl_does_not_believe_a_map_that_names_an_erased_page() {
+    holds(
+        "dftl dies=2 blocks=10 pages=4 logical_pages=24 order=ascending start=full requests=36 seed=414083 \
+         tp_entries=4 integrity=PAGE fetch=entry batch=true streams=split gc_d=5 flight=8:8551672 flight=3:11151092 \
+         flight=2:8316545 flight=0:15417999",
+    );
+}
+
 /// A die had gone on after the shutdown that wrote the snapshot, or had not come as far.
 #[test]
 fn last_plus_plus_believes_no_snapshot_of_another_state() {

@@ -21,7 +21,8 @@
 //!
 //! The map on flash is not trusted, and all OOBs are read, if a translation page does not have room for its
 //! entries, if the options have changed, or if a page is missing, older than it was, or cannot be read: the youngest copy
-//! notes the sum of the versions of all ([`Checkpoint::writes`]).
+//! notes the sum of the versions of all ([`Checkpoint::writes`]). Nor is it trusted if it names a page that is gone, or a copy of
+//! a move that has not ended, and no younger page stands for it: it may be ahead of the die of that move.
 
 use super::TranslationPages;
 use super::checkpoint::Checkpoint;
@@ -132,8 +133,9 @@ struct Reader<'a> {
     newest: Vec<Option<MapCopy>>,
     /// The entries on flash, by LPN.
     stored: Vec<Ppn>,
-    /// Whether they name pages of a move that has not ended: a translation page waits for its own pages only, and its die
-    /// may have been ahead of that of the move.
+    /// Whether they name a page that is gone or does not count, and nothing programmed since stands for it. A translation
+    /// page waits for its own pages only, and its die may have been ahead of that of a move that has not ended: such copies
+    /// are void, and the recovery that erases them can itself be cut before it has written the map anew.
     is_ahead: bool,
 }
 
@@ -335,6 +337,8 @@ impl<'a> Reader<'a> {
                 }
             }
         }
+        let mut named = self.stored.iter().zip(&places);
+        self.is_ahead = named.any(|(named, now)| named.is_some() && now.is_none());
         Ok(places)
     }
 
@@ -406,11 +410,9 @@ impl<'a> Reader<'a> {
             let die = self.geometry.die_of(block) as usize;
             let is_young = found.first > map[die] && youngest[die] == found.last;
             let mut pages = self.scan.pages_of(block);
-            if is_young && self.is_whole(block) && pages.all(|(.., read)| read.oob.tag == MORE) {
-                drop(pages);
-                let is_there =
-                    |&at: &Ppn| at.0 < self.geometry.pages() && self.geometry.block_of(at) == block;
-                self.is_ahead |= self.stored.iter().any(is_there);
+            let is_unfinished = pages.all(|(.., read)| read.oob.tag == MORE);
+            drop(pages);
+            if is_young && self.is_whole(block) && is_unfinished {
                 self.scan.set_void(block);
             }
         }
