@@ -273,10 +273,14 @@ impl Dftl {
         let Self { store, map, .. } = self;
         let translated = map.look_up(flash, store, lpn, Translation::Trim, request)?;
         flash.absent(slot, translated);
-        if store.trim(lpn).is_none() {
+        let old = store.trim(lpn);
+        if old.is_none() {
             return Ok(());
         }
-        map.changed(flash, store, lpn, Mark::NONE, request)
+        map.changed(flash, store, lpn, Mark::NONE, request)?;
+        // Else its block could be erased while the map on the other die still names it.
+        flash.keeps(old, map.die_of(lpn));
+        Ok(())
     }
 
     /// After the last page of a request that changes the map.

@@ -134,3 +134,18 @@ fn last_plus_plus_believes_no_snapshot_of_another_state() {
          map_entries_per_page=4 flight=7:4124390 flight=1:9249682",
     );
 }
+
+/// A trim has emptied a block on one die, and the translation page that says so is still on its way on another.
+#[test]
+fn dftl_keeps_a_trimmed_page_until_the_map_no_longer_names_it() {
+    holds(
+        "dftl dies=2 blocks=9 pages=6 logical_pages=24 order=any start=empty requests=16 seed=9411022 cmt_entries=6 \
+         cmt_policy=slru tp_entries=4 integrity=PAGE fetch=entry batch=false lazy_copy=off streams=split placement=rr \
+         flight=16:12906478 flight=2:16458387 flight=3:11555606",
+    );
+    holds(
+        "dftl dies=2 blocks=19 pages=4 logical_pages=40 order=any start=full requests=26 seed=4528550 cmt_entries=7 \
+         cmt_policy=slru tp_entries=2 integrity=PAGE fetch=request batch=false lazy_copy=off streams=shared \
+         placement=static flight=12:14904136 flight=3:12622125 flight=2:4062799 flight=2:5155965",
+    );
+}

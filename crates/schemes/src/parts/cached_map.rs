@@ -502,6 +502,11 @@ impl CachedMap {
         Ok(())
     }
 
+    /// The die of the translation page that has the entry of a page.
+    pub fn die_of(&self, lpn: Lpn) -> u32 {
+        self.pages.home(self.pages.page_of(lpn))
+    }
+
     /// Brings the entries of all moved pages up to date.
     fn write_back_moved<F: Flash>(
         &mut self,

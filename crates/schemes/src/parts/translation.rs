@@ -188,7 +188,7 @@ impl TranslationPages {
     }
 
     #[inline(always)]
-    fn home(&self, page: u32) -> u32 {
+    pub(super) fn home(&self, page: u32) -> u32 {
         self.by_dies.rem(page)
     }
 
