@@ -57,6 +57,18 @@ fn a_closed_image_is_on_the_disk() {
     }
 }
 
+/// Between erase and close nothing flushes, as a device would.
+#[test]
+fn a_block_that_was_erased_and_programmed_again_is_kept_by_the_close() {
+    let disk = disk();
+    let mut nand = open(&disk);
+    program(&mut nand, 4, 1);
+    nand.erase(Pbn(1)).unwrap();
+    program(&mut nand, 4, 2);
+    nand.close().unwrap();
+    assert!(holds(&mut open(&disk), 4));
+}
+
 /// Three erases in a row come round to the record of the first, which is still looked for.
 #[test]
 fn a_record_is_not_overwritten_while_it_is_looked_for() {

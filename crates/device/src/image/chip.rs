@@ -141,11 +141,8 @@ impl<D: Disk> ImageNand<D> {
     /// # Errors
     /// If the file cannot be written.
     pub fn close(mut self) -> Result<(), NandError> {
-        for block in std::mem::take(&mut self.unfreed) {
-            let state = self.blocks[block.index()];
-            self.log
-                .wait_to_overwrite(state.leftover, state.record.op)?;
-            self.free(block)?;
+        for block in self.take_unfreed() {
+            self.wait_and_free(block)?;
         }
         self.log.close(self.is_register_complete)
     }
@@ -195,14 +192,25 @@ impl<D: Disk> ImageNand<D> {
         Ok(())
     }
 
+    /// Frees the pages of an erased block as soon as they may be overwritten.
+    fn wait_and_free(&mut self, block: Pbn) -> Result<(), NandError> {
+        let state = self.blocks[block.index()];
+        self.log
+            .wait_to_overwrite(state.leftover, state.record.op)?;
+        self.free(block)
+    }
+
+    /// The blocks still to be freed. Those listed that were freed to be programmed again are dropped: they hold new pages.
+    fn take_unfreed(&mut self) -> Vec<Pbn> {
+        let mut listed = std::mem::take(&mut self.unfreed);
+        listed.retain(|block| self.blocks[block.index()].is_unfreed);
+        listed
+    }
+
     /// Frees what may be freed.
     fn free_erased(&mut self) -> Result<(), NandError> {
-        let waiting = std::mem::take(&mut self.unfreed);
-        for block in waiting {
+        for block in self.take_unfreed() {
             let state = self.blocks[block.index()];
-            if !state.is_unfreed {
-                continue;
-            }
             if self.log.may_overwrite(state.leftover, state.record.op) {
                 self.free(block)?;
             } else {
@@ -379,9 +387,7 @@ impl<D: Disk> Nand for ImageNand<D> {
         )?;
         self.begin_change()?;
         if state.is_unfreed {
-            self.log
-                .wait_to_overwrite(state.leftover, state.record.op)?;
-            self.free(block)?;
+            self.wait_and_free(block)?;
         }
         let op = self.log.next();
         let header = PageHeader::new(state.record.erases, page.0, op, spare, data);
