@@ -17,6 +17,7 @@ use floatgate_device::image::format::{HEADER_BYTES, Header};
 use floatgate_device::spares::pairs::PairGuard;
 use floatgate_device::{ImageNand, Spares, SparesOptions};
 use floatgate_testkit::case::Case;
+use floatgate_testkit::catch;
 use floatgate_testkit::torture::random_case;
 
 /// How a session of the device ends.
@@ -153,7 +154,8 @@ impl Many {
                 sessions: self.sessions,
             };
             tally.lives += 1;
-            let outcome = catch(|| life.live::<S>(&mut rng, &mut tally.sessions));
+            let lived = catch(|| life.live::<S>(&mut rng, &mut tally.sessions));
+            let outcome = lived.and_then(|outcome| outcome);
             if let Err(what) = outcome {
                 tally.losses.push(format!(
                     "{} {:?} {seed}: {what}\n    ({})",
@@ -168,14 +170,6 @@ impl Many {
         }
         tally
     }
-}
-
-/// A panic is a failure like any other.
-fn catch(live: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(live)).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().cloned();
-        Err(format!("panic: {}", text.unwrap_or_default()))
-    })
 }
 
 impl Life {

@@ -26,4 +26,5 @@ mod test_scheme;
 pub mod tested;
 pub mod torture;
 
+pub use catch::catch;
 pub use tested::{Tested, play, replay};

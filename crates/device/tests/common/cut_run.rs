@@ -1,7 +1,5 @@
 //! Runs of whole devices, cut everywhere: random shapes, random options, as few blocks as the scheme accepts.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use floatgate_core::ftl::{Ftl, RecoveryMode};
 use floatgate_core::refusal::RefusalKind;
 use floatgate_core::rng::SplitMix64;
@@ -10,6 +8,7 @@ use floatgate_device::faulty::{CutKind, FaultPlan, HiddenTears};
 use floatgate_device::spares::pairs::PairGuard;
 use floatgate_device::{BlockDevice, DeviceError, RamNand, Spares, SparesOptions};
 use floatgate_testkit::case::Case as Shape;
+use floatgate_testkit::catch;
 use floatgate_testkit::torture::random_case;
 
 use super::cutting::{Change, Recorder, Tears, cut};
@@ -281,11 +280,7 @@ impl Case {
         expect: &Expect,
     ) -> Result<Came, Failed> {
         let body = || self.come_back_unguarded::<S>(device, chip, number, expect);
-        catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
-            let text = panic.downcast_ref::<String>().cloned();
-            let text = text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
-            Err(Failed::Lost(format!("panic: {text:?}")))
-        })
+        catch(body).unwrap_or_else(|panic| Err(Failed::Lost(panic)))
     }
 
     fn mount<S: Ftl<Page = Lpn>>(
