@@ -104,6 +104,7 @@ pub const SUITES: [Suite; 21] = [
             ("FLOATGATE_TEST_TIMES", "3"),
         ]),
     Suite::new("chip", "device", "chip").covering(&["device"]),
+    Suite::new("pairs", "device", "pairs").covering(&["device"]),
     Suite::new("tears", "device", "tears").covering(&["device"]),
     Suite::new("patrol", "device", "patrol").covering(&["device"]),
     Suite::new("images", "device", "images").covering(&["device"]),
