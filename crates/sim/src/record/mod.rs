@@ -69,7 +69,7 @@ pub struct Record {
     /// Version of the record's shape.
     #[schemars(extend("const" = SCHEMA))]
     pub schema: u32,
-    /// Name of the scheme, as `fast`.
+    /// Name of the scheme, as `fast`; in a comparison with the options given to it alone, as `fast:sw_log=false`.
     pub scheme: String,
     /// What the scheme is called.
     pub title: String,
