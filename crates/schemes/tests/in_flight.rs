@@ -135,6 +135,16 @@ fn last_plus_plus_believes_no_snapshot_of_another_state() {
     );
 }
 
+/// A log block is erased and as full as before when the snapshot, on another die, is still there.
+#[test]
+fn last_plus_plus_believes_no_snapshot_from_before_an_erase() {
+    holds(
+        "last++ dies=2 blocks=8 pages=3 logical_pages=18 order=any start=full requests=21 seed=12534023 log_blocks=8 \
+         sequential_log_blocks=4 sequential_threshold=1 partitions=2 hot_updates=1 merge_cost_entries=0 \
+         summary_pages=true background=off flight=7:916272 flight=1:6744166",
+    );
+}
+
 /// A trim has emptied a block on one die, and the translation page that says so is still on its way on another.
 #[test]
 fn dftl_keeps_a_trimmed_page_until_the_map_no_longer_names_it() {
