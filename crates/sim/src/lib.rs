@@ -13,7 +13,7 @@
 //! | [`requests`] | one row a request: times, and the work done for it |
 //! | [`wear`] | wear levelling below any scheme |
 //! | [`ageing`] | named recipes that age a device before it is measured |
-//! | [`metrics`], [`energy`], [`record`] | what is measured; the record of a run |
+//! | [`metrics`], [`series`], [`energy`], [`record`] | what is measured, also over time; the record of a run |
 //! | [`driven`] | a device driven page by page without a trace, for benchmarks |
 //! | [`conform`] | runs conformance vectors |
 //! | [`recovery`] | how long a device takes to come up again |
@@ -21,6 +21,7 @@
 
 pub mod ageing;
 pub mod analytic;
+mod backlog;
 pub mod clock;
 pub mod config;
 pub mod conform;
@@ -36,6 +37,7 @@ pub mod record;
 pub mod recovery;
 pub mod requests;
 pub mod run;
+pub mod series;
 pub mod session;
 pub mod span;
 pub mod streamed;

@@ -75,6 +75,10 @@ pub struct Session<S: Ftl<Page = Lpn>, C: Clock> {
     /// Number of the next request.
     next: u64,
     last_issue_ns: u64,
+    /// Arrival of the last request that went the long way.
+    last_arrival_ns: u64,
+    /// Number of the request after which the backlog is looked at next, and a sample taken if one is due.
+    next_look: u64,
     next_sample: u64,
     completions: Vec<Completion>,
     /// Whether arrival times count as they are.
@@ -119,6 +123,8 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
             flight: Flight::default(),
             next: 0,
             last_issue_ns: 0,
+            last_arrival_ns: 0,
+            next_look: 0,
             next_sample: 0,
             completions: Vec::new(),
             real_time: config.host.speed == 1.0,
@@ -244,7 +250,13 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
         self.flash.clock.finish();
         self.take_completions();
         debug_assert_eq!(self.flight.open, 0, "every request completes");
-        self.sample();
+        // Without a queue requests are issued as they arrive.
+        let arrival_ns = match self.plain {
+            true => self.last_issue_ns,
+            false => self.last_arrival_ns,
+        };
+        let backlog = self.backlog(arrival_ns);
+        self.sample(backlog);
     }
 
     /// Ends a warm-up: counters, clocks and timers to zero, pages and tables as they are.
@@ -257,6 +269,8 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
         self.flight = Flight::default();
         self.next = 0;
         self.last_issue_ns = 0;
+        self.last_arrival_ns = 0;
+        self.next_look = 0;
         self.next_sample = 0;
         if self.recorder.is_some() {
             self.record_requests();

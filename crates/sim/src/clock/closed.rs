@@ -228,6 +228,13 @@ impl Clock for Closed {
         self.ready.pop().map(|Reverse(completion)| completion)
     }
 
+    fn settle(&mut self, _at_ns: u64) {}
+
+    fn complete_by(&self, at_ns: u64) -> u64 {
+        let over = |ready: &&Reverse<Completion>| ready.0.end_ns <= at_ns;
+        self.ready.iter().filter(over).count() as u64
+    }
+
     fn idle_since(&mut self, until_ns: u64) -> Option<u64> {
         (self.any_closed && self.latest_ns < until_ns).then_some(self.latest_ns)
     }

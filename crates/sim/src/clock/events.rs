@@ -369,14 +369,23 @@ impl Clock for Events {
         }
     }
 
-    fn idle_since(&mut self, until_ns: u64) -> Option<u64> {
+    fn settle(&mut self, at_ns: u64) {
         // While a completion is unknown, it lies behind the least ask.
-        while self.requests.incomplete > 0 {
-            let (_, ask_ns, _) = self.least_ask();
-            if ask_ns >= until_ns {
-                return None;
-            }
-            self.grant_ahead(until_ns - 1);
+        while self.requests.incomplete > 0 && self.least_ask().1 <= at_ns {
+            self.grant_ahead(at_ns);
+        }
+    }
+
+    fn complete_by(&self, at_ns: u64) -> u64 {
+        self.requests.complete_by(at_ns)
+    }
+
+    fn idle_since(&mut self, until_ns: u64) -> Option<u64> {
+        if until_ns > 0 {
+            self.settle(until_ns - 1);
+        }
+        if self.requests.incomplete > 0 {
+            return None;
         }
         self.requests
             .latest_ns

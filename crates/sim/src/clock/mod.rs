@@ -149,6 +149,13 @@ pub trait Clock: Sized {
     /// ```
     fn next_completion(&mut self) -> Option<Completion>;
 
+    /// Comes to know every completion up to `at_ns`, which must not lie after the issue of what follows. Grants no ask
+    /// later than the latest completion, as [`idle_since`](Self::idle_since).
+    fn settle(&mut self, at_ns: u64);
+
+    /// How many of the completions that are settled and not yet handed out come not after `at_ns`.
+    fn complete_by(&self, at_ns: u64) -> u64;
+
     /// The latest completion `m` of all requests closed so far, handed out or
     /// not, if they are all complete before `until_ns`; else `None`, also if
     /// there was no request. Grants no ask later than `m`, so idle work with

@@ -222,6 +222,12 @@ impl Requests {
         Some((end_ns, self.slots[slot as usize].unstarted > 0))
     }
 
+    /// Known completions up to `at_ns` that were not handed out.
+    pub(super) fn complete_by(&self, at_ns: u64) -> u64 {
+        let over = |ready: &&Reverse<(u64, u64, u32)>| ready.0.0 <= at_ns;
+        self.ready.iter().filter(over).count() as u64
+    }
+
     /// Hands out that completion.
     pub(super) fn hand_out(&mut self) -> Option<Completion> {
         debug_assert!(self.open.is_none(), "a request is open");
