@@ -11,6 +11,7 @@
 //! | [`run`] | a whole run by the name of its scheme |
 //! | [`streamed`] | a trace decoded on a second thread while it is played |
 //! | [`requests`] | one row a request: times, and the work done for it |
+//! | [`merges`] | merges by kind |
 //! | [`wear`] | wear levelling below any scheme |
 //! | [`ageing`] | named recipes that age a device before it is measured |
 //! | [`metrics`], [`series`], [`energy`], [`record`] | what is measured, also over time; the record of a run |
@@ -31,9 +32,11 @@ pub mod flash;
 mod flight;
 pub mod host;
 mod live;
+pub mod merges;
 pub mod metrics;
 pub mod part;
 pub mod record;
+mod recorder;
 pub mod recovery;
 pub mod requests;
 pub mod run;

@@ -1,5 +1,7 @@
 //! How a run goes over time: samples that keep their peaks, however few of them are left.
 
+use crate::merges::MergeKinds;
+
 /// One point of the time series: totals since the start of the run, and what came since the sample before.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sample {
@@ -27,8 +29,8 @@ pub struct Sample {
     pub programs: u64,
     /// Erases so far.
     pub erases: u64,
-    /// Merges so far: switch, partial, full, dead, the scheme's own kinds.
-    pub merges: [u64; 5],
+    /// Merges so far.
+    pub merges: MergeKinds,
     /// Time of the operations issued so far, by die.
     pub die_busy_ns: Vec<u64>,
     /// Their time on the bus, by channel.

@@ -27,8 +27,10 @@ use crate::flash::SimFlash;
 use crate::flight::Flight;
 use crate::host::{BeyondEnd, Kind, PageMapper, PageRequest, Segment};
 use crate::live::LivePages;
+use crate::merges::MergeKinds;
 use crate::metrics::Metrics;
-use crate::requests::{Recorder, RequestRow};
+use crate::recorder::Recorder;
+use crate::requests::{RequestRow, Work};
 use crate::wear::Levelling;
 
 /// A scheme's options from their names and values.
@@ -141,7 +143,13 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
     pub fn record_requests(&mut self) {
         let machine = self.config.device.machine();
         self.recorder = Some(Box::new(Recorder::new(&machine, self.next)));
+        self.flash.clock.watch();
         self.plain = false;
+    }
+
+    /// Work and merges that belong to no request recorded so far: what the scheme did in idle time and by timers.
+    pub fn background(&self) -> Option<(Work, MergeKinds)> {
+        self.recorder.as_ref().map(|recorder| recorder.background())
     }
 
     /// The rows of the requests completed so far, in the order of the trace, up to the first that is not

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Own, own_beside, ratio};
+use crate::merges::MergeKinds;
 use crate::series::{self, Sample};
 
 /// How the run went over time: columns of equal length, a row for each of at most 512 samples. Counts are totals
@@ -76,7 +77,7 @@ impl Series {
             let value = |s: &Sample| s.observed.get(i).copied().filter(|x| x.is_finite());
             (name, column(series, value))
         });
-        let merges = |kind: usize| column(series, |s| s.merges[kind]);
+        let merges = |of: fn(&MergeKinds) -> u64| column(series, |s| of(&s.merges));
         let percentile = |q| column(series, |s| s.responses.percentile_ns(q).map(us));
         let dies = Shares::of(&series.samples, |s| &s.die_busy_ns);
         let channels = Shares::of(&series.samples, |s| &s.channel_busy_ns);
@@ -103,11 +104,11 @@ impl Series {
             host_programs: column(series, |s| s.host_programs),
             programs: column(series, |s| s.programs),
             erases: column(series, |s| s.erases),
-            merges_switch: merges(0),
-            merges_partial: merges(1),
-            merges_full: merges(2),
-            merges_dead: merges(3),
-            merges_other: merges(4),
+            merges_switch: merges(|m| m.switch),
+            merges_partial: merges(|m| m.partial),
+            merges_full: merges(|m| m.full),
+            merges_dead: merges(|m| m.dead),
+            merges_other: merges(|m| m.other),
             own: own_beside(&Self::default(), own),
         }
     }

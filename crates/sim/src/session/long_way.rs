@@ -9,6 +9,7 @@ use crate::clock::{Clock, Completion};
 use crate::config::{Arrivals, PartialWrite};
 use crate::flight::InFlight;
 use crate::host::{BeyondEnd, Kind, PageRequest, Segment};
+use crate::merges::MergeKinds;
 
 impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
     #[inline(never)]
@@ -153,7 +154,10 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
     ) -> Option<Completion> {
         self.comes(arrival_ns, issue_ns);
         if let Some(recorder) = &mut self.recorder {
-            recorder.begins(&self.flash.ledger.counters, &self.flash.fine);
+            self.flash.clock.watched(None);
+            let flash = &self.flash;
+            let merges = || MergeKinds::of(&self.ftl.counters());
+            recorder.begins(&flash.ledger.counters, &flash.fine, merges);
         }
         self.flash
             .begin_request(number, issue_ns, pages.partial.as_ref());
@@ -173,7 +177,11 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
             }
         }
         if let Some(recorder) = &mut self.recorder {
-            recorder.worked(&self.flash.ledger.counters, &self.flash.fine);
+            self.flash.clock.watched(Some(number));
+            let flash = &self.flash;
+            let merges = || MergeKinds::of(&self.ftl.counters());
+            recorder.worked(&flash.ledger.counters, &flash.fine, merges);
+            recorder.note(self.flash.clock.notes());
         }
         self.flash.end_request(self.at_once)
     }

@@ -7,6 +7,7 @@ use super::Session;
 use crate::clock::{Clock, Completion};
 use crate::flight::InFlight;
 use crate::host::Kind;
+use crate::merges::MergeKinds;
 use crate::metrics::Measured;
 use crate::series::Sample;
 
@@ -62,6 +63,7 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
     #[inline]
     pub(super) fn measure(&mut self, request: InFlight, completion: Completion) {
         if let Some(recorder) = &mut self.recorder {
+            recorder.note(self.flash.clock.notes());
             recorder.done(
                 completion.request,
                 completion.first_start_ns,
@@ -121,8 +123,7 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
         let mut seen = Observation::default();
         self.ftl.observe(&mut seen);
         let (flash, scheme) = (&self.flash, self.ftl.counters());
-        let (counters, merges) = (&flash.ledger.counters, &scheme.merges);
-        let own = scheme.own_merges.iter().map(|kind| kind.value).sum();
+        let counters = &flash.ledger.counters;
         let metrics = &mut self.metrics;
         let series = &mut metrics.series;
         if series.observed_names.is_empty() {
@@ -138,7 +139,7 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
             host_programs: counters.programs.host,
             programs: counters.programs.sum(),
             erases: counters.erases.sum(),
-            merges: [merges.switch, merges.partial, merges.full, merges.dead, own],
+            merges: MergeKinds::of(&scheme),
             die_busy_ns: flash.clock.die_busy_ns(),
             channel_busy_ns: flash.clock.channel_busy_ns(),
             observed: seen.values.iter().map(|value| value.value).collect(),

@@ -103,6 +103,11 @@ impl Requests {
         self.later_start_ns = u64::MAX;
     }
 
+    /// Its number.
+    pub(super) fn open(&self) -> Option<u64> {
+        self.open.as_ref().map(|open| open.request)
+    }
+
     /// One of its operations starts then; it has no record.
     #[inline]
     pub(super) fn started(&mut self, start_ns: u64) {
