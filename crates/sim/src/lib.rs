@@ -11,9 +11,10 @@
 //! | [`run`] | a whole run by the name of its scheme |
 //! | [`streamed`] | a trace decoded on a second thread while it is played |
 //! | [`requests`] | one row a request: times, and the work done for it |
+//! | [`merges`] | merges by kind |
 //! | [`wear`] | wear levelling below any scheme |
 //! | [`ageing`] | named recipes that age a device before it is measured |
-//! | [`metrics`], [`energy`], [`record`] | what is measured; the record of a run |
+//! | [`metrics`], [`series`], [`energy`], [`record`] | what is measured, also over time; the record of a run |
 //! | [`driven`] | a device driven page by page without a trace, for benchmarks |
 //! | [`conform`] | runs conformance vectors |
 //! | [`recovery`] | how long a device takes to come up again |
@@ -21,6 +22,7 @@
 
 pub mod ageing;
 pub mod analytic;
+mod backlog;
 pub mod clock;
 pub mod config;
 pub mod conform;
@@ -30,12 +32,15 @@ pub mod flash;
 mod flight;
 pub mod host;
 mod live;
+pub mod merges;
 pub mod metrics;
 pub mod part;
 pub mod record;
+mod recorder;
 pub mod recovery;
 pub mod requests;
 pub mod run;
+pub mod series;
 pub mod session;
 pub mod span;
 pub mod streamed;
