@@ -10,6 +10,7 @@
 //! | `device` | the device, the host, the ageing of a run |
 //! | `counters` | pages of the host, operations of the flash, merges |
 //! | `time` | response times, throughput, how busy dies and channels were |
+//! | `held_up` | what requests waited for |
 //! | `derived`, `stats` | figures made of counters; counters beyond those that conformance compares |
 //! | `wear`, `tables`, `series` | erases of blocks; mapping tables; how it went over time |
 //! | `document`, `configuration` | records of one trace and one device with what they are about |
@@ -22,6 +23,7 @@ mod derived;
 mod device;
 mod document;
 pub mod fleet;
+mod held_up;
 mod names;
 pub mod recovery;
 mod schema;
@@ -44,6 +46,7 @@ pub use counters::{Causes, Counters, EraseCauses, FlashOperations, HostPages, Me
 pub use derived::Derived;
 pub use device::{Device, Host};
 pub use document::{Document, Failed, Outcome, Reason, Trace, TraceCounts};
+pub use held_up::{By, HeldUp};
 pub use schema::schema;
 pub use series::Series;
 pub use stats::Stats;
@@ -98,6 +101,8 @@ pub struct Record {
     pub wear: Wear,
     /// The scheme's tables.
     pub tables: Tables,
+    /// What requests waited for when most of them waited; `null` if they hardly did.
+    pub held_up: Option<HeldUp>,
     /// The run over time, as columns of equal length.
     pub series: Series,
     /// Distributions of response times.
@@ -112,6 +117,7 @@ impl Record {
 
     fn made(key: &str, title: &str, from: &Sources<'_>, ageing: Vec<Aged>) -> Self {
         let config = from.config;
+        let series = Series::of(&from.metrics.series);
         Self {
             schema: SCHEMA,
             scheme: key.into(),
@@ -128,7 +134,8 @@ impl Record {
             energy: from.energy(),
             wear: Wear::of(from),
             tables: Tables::of(from.tables),
-            series: Series::of(&from.metrics.series),
+            held_up: HeldUp::of(&series, from),
+            series,
             distribution: Distribution::of(from.metrics),
         }
     }
