@@ -135,6 +135,16 @@ fn last_plus_plus_believes_no_snapshot_of_another_state() {
     );
 }
 
+/// The snapshot was there, and of a merge before it a page was torn.
+#[test]
+fn last_plus_plus_writes_its_snapshot_when_all_dies_rest() {
+    holds(
+        "last++ dies=3 blocks=7 pages=2 logical_pages=18 order=ascending start=empty requests=23 seed=12620462 \
+         log_blocks=9 sequential_log_blocks=3 sequential_threshold=0 sequential_inclusive=true partitions=1 \
+         hot_updates=3 merge_cost_entries=0 background=off map_blocks=0 map_entries_per_page=2 flight=14:395623",
+    );
+}
+
 /// A log block is erased and as full as before when the snapshot, on another die, is still there.
 #[test]
 fn last_plus_plus_believes_no_snapshot_from_before_an_erase() {
