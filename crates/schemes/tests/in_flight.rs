@@ -163,6 +163,12 @@ fn dftl_keeps_a_trimmed_page_until_the_map_no_longer_names_it() {
          cmt_policy=slru tp_entries=4 integrity=PAGE fetch=entry batch=false lazy_copy=off streams=split placement=rr \
          flight=16:12906478 flight=2:16458387 flight=3:11555606",
     );
+    // The map is written at the end of the request.
+    holds(
+        "dftl dies=3 blocks=16 pages=6 logical_pages=72 order=ascending start=full requests=38 seed=256045 cmt_bytes=100 \
+         cmt_entries=7 cmt_policy=slru tp_entries=4 integrity=REQ flush_ns=7000000000 fetch=entry batch=false gc_low=8 \
+         placement=rr gc_policy=d-choices flight=9:14291510 flight=3:13278990",
+    );
     holds(
         "dftl dies=2 blocks=19 pages=4 logical_pages=40 order=any start=full requests=26 seed=4528550 cmt_entries=7 \
          cmt_policy=slru tp_entries=2 integrity=PAGE fetch=request batch=false lazy_copy=off streams=shared \
