@@ -41,7 +41,7 @@ pub(super) fn checked(
         (Kind::Text, _) => Err(wrong("a text in quotes".into())),
         (Kind::List, Plain::List(_)) => Ok(value),
         // On the command line a comma does what the brackets do in a file.
-        (Kind::List, Plain::Text(words)) if matches!(place, Place::Argument(_)) => Ok(Plain::List(
+        (Kind::List, Plain::Text(words)) if !matches!(place, Place::File { .. }) => Ok(Plain::List(
             words
                 .split(',')
                 .map(|word| (word.trim().to_string(), place.clone()))

@@ -1,5 +1,6 @@
 //! Reading settings: from the text of a TOML file, and from the arguments of `--set`.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,12 +21,8 @@ impl Settings {
     pub fn load(file: Option<&Path>, sets: &[String], schemes: &[Scheme]) -> Outcome<Self> {
         let mut settings = Self::default();
         if let Some(path) = file {
-            let name = path.display().to_string();
-            let text = std::fs::read_to_string(path).map_err(|error| {
-                Problem::new(format!("cannot read the configuration {name}: {error}"))
-                    .help("`floatgate config > floatgate.toml` makes one to start from")
-            })?;
-            settings.add_text(&name, text, schemes)?;
+            let source = read(path)?;
+            settings.add_sections(&source, parsed(&source)?.get_ref().iter(), schemes)?;
         }
         for set in sets {
             settings.add_argument(set, schemes)?;
@@ -42,9 +39,18 @@ impl Settings {
             name: name.into(),
             text,
         });
-        let table = DeTable::parse(&source.text).map_err(|error| syntax(&source, &error))?;
+        self.add_sections(&source, parsed(&source)?.get_ref().iter(), schemes)
+    }
+
+    /// Adds sections of a parsed text.
+    pub(super) fn add_sections<'a>(
+        &mut self,
+        source: &Arc<Source>,
+        sections: impl Iterator<Item = Section<'a>>,
+        schemes: &[Scheme],
+    ) -> Outcome<()> {
         let mut in_file = Self::default();
-        for (section, value) in table.get_ref() {
+        for (section, value) in sections {
             let place = Place::File {
                 source: source.clone(),
                 span: section.span(),
@@ -58,7 +64,7 @@ impl Settings {
                 )));
             };
             let mut reader = FileReader {
-                source: &source,
+                source,
                 schemes,
                 settings: &mut in_file,
             };
@@ -80,14 +86,25 @@ impl Settings {
     /// Shows the argument.
     pub fn add_argument(&mut self, argument: &str, schemes: &[Scheme]) -> Outcome<()> {
         let place = Place::Argument(argument.into());
-        let form = || {
-            Problem::new("an override has the form section.key=value")
-                .at(&place)
-                .help("for example --set device.dies=4 or --set schemes.fast.log_blocks=64")
+        let Some((path, text)) = argument.split_once('=') else {
+            return Err(form(&place));
         };
-        let (path, text) = argument.split_once('=').ok_or_else(form)?;
-        let (section, key) = path.trim().rsplit_once('.').ok_or_else(form)?;
         let value = argument_value(text.trim(), &place);
+        self.assign(path.trim(), value, place, schemes)
+    }
+
+    /// Sets the key of a path as it is written, unit and all, to a value; it wins over what was there.
+    ///
+    /// # Errors
+    /// Points at the place.
+    pub(super) fn assign(
+        &mut self,
+        path: &str,
+        value: Plain,
+        place: Place,
+        schemes: &[Scheme],
+    ) -> Outcome<()> {
+        let (section, key) = path.rsplit_once('.').ok_or_else(|| form(&place))?;
         if let Some(scheme) = section.strip_prefix("schemes.") {
             let scheme = scheme.trim_matches('"');
             return set_option(self, Some(scheme), key, value, place, schemes);
@@ -97,8 +114,33 @@ impl Settings {
     }
 }
 
+/// The problem of an override that has not the form of one.
+fn form(place: &Place) -> Problem {
+    Problem::new("an override has the form section.key=value")
+        .at(place)
+        .help("for example --set device.dies=4 or --set schemes.fast.log_blocks=64")
+}
+
+/// A section of a parsed file: its name and what it holds.
+pub(super) type Section<'a> = (&'a Spanned<Cow<'a, str>>, &'a Spanned<DeValue<'a>>);
+
+/// The sections of a file.
+pub(super) fn parsed(source: &Arc<Source>) -> Outcome<Spanned<DeTable<'_>>> {
+    DeTable::parse(&source.text).map_err(|error| syntax(source, &error))
+}
+
+/// The text of a configuration file.
+pub(super) fn read(path: &Path) -> Outcome<Arc<Source>> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Problem::new(format!("cannot read the configuration {name}: {error}"))
+            .help("`floatgate config > floatgate.toml` makes one to start from")
+    })?;
+    Ok(Arc::new(Source { name, text }))
+}
+
 /// A value of the command line: TOML where it is, else a word; commas make a list of words where needed.
-fn argument_value(text: &str, place: &Place) -> Plain {
+pub(super) fn argument_value(text: &str, place: &Place) -> Plain {
     match DeValue::parse(text) {
         Ok(value) => {
             plain(value.get_ref(), &|_| place.clone()).unwrap_or_else(|_| Plain::Text(text.into()))
@@ -122,6 +164,11 @@ fn check_section(section: &str, place: &Place) -> Outcome<()> {
     let known: Vec<&str> = SECTIONS.iter().map(|(name, _)| *name).collect();
     if known.contains(&section) {
         return Ok(());
+    }
+    if section == "vary" {
+        return Err(Problem::new("[vary] is for `floatgate sweep` alone")
+            .at(place)
+            .help("floatgate sweep FILE, or leave the section out"));
     }
     Err(suggest(
         Problem::new(format!("no section {section}")).at(place),
@@ -221,7 +268,7 @@ fn has_option(schemes: &[Scheme], scheme: Option<&str>, key: &str) -> bool {
     of.any(|s| s.info.options.iter().any(|option| option.key == key))
 }
 
-fn plain(
+pub(super) fn plain(
     value: &DeValue<'_>,
     place: &dyn Fn(&Spanned<DeValue<'_>>) -> Place,
 ) -> Result<Plain, String> {
