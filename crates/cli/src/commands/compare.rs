@@ -13,6 +13,7 @@ use super::parallel;
 use super::schemes::find;
 use super::study::{Scan, Study, document, failed, notes_text, write_report};
 use crate::args::CompareArgs;
+use crate::config::Settings;
 use crate::config::sizing::{Failure, guarded, size, try_out};
 use crate::errors::{Outcome, Problem};
 use crate::memory;
@@ -28,7 +29,7 @@ const REPORT: &str = "floatgate-report.html";
 /// Runs the schemes and prints the comparison.
 pub fn run(args: &CompareArgs, schemes: &[Scheme]) -> Outcome<()> {
     let mut study = Study::new(&args.setup, schemes)?;
-    let (chosen, explicit) = chosen(args, &study, schemes)?;
+    let (chosen, explicit) = chosen(&args.scheme, &study.settings, schemes)?;
     study.settings.check_options(&chosen)?;
     let trace = study.choice.decode()?;
     let mut scan = Scan::new(&study.plan);
@@ -55,10 +56,10 @@ pub fn run(args: &CompareArgs, schemes: &[Scheme]) -> Outcome<()> {
     finish(args, &study, &jobs, rows, &trace, &scan)
 }
 
-/// The schemes to compare, and whether they were named.
-fn chosen<'a>(
-    args: &CompareArgs,
-    study: &Study,
+/// The schemes to compare, and whether they were named: on the command line, else in the settings.
+pub(super) fn chosen<'a>(
+    names: &[String],
+    settings: &Settings,
     schemes: &'a [Scheme],
 ) -> Outcome<(Vec<&'a Scheme>, bool)> {
     let mut chosen: Vec<&Scheme> = Vec::new();
@@ -67,13 +68,13 @@ fn chosen<'a>(
             chosen.push(scheme);
         }
     };
-    if !args.scheme.is_empty() {
-        for name in &args.scheme {
+    if !names.is_empty() {
+        for name in names {
             add(find(schemes, name.trim())?);
         }
         return Ok((chosen, true));
     }
-    for (name, place) in study.settings.list("compare.schemes") {
+    for (name, place) in settings.list("compare.schemes") {
         add(find(schemes, name).map_err(|problem| problem.at(place))?);
     }
     if chosen.is_empty() {
@@ -119,7 +120,7 @@ fn check_memory(jobs: &[Job<'_>], workers: usize, trace: &traces::Decoded) -> Ou
         .collect();
     needs.sort_unstable_by(|a, b| b.cmp(a));
     let runs: u64 = needs.iter().take(workers).sum();
-    let held = std::mem::size_of_val(&trace.requests[..]) as u64;
+    let held = trace.bytes();
     output::tell(&format!(
         "Memory: about {} ({} for the trace, {} runs at a time)",
         bytes((runs + held) as f64),
