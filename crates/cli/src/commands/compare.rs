@@ -239,7 +239,7 @@ fn finish(
     let results = rows.into_iter().zip(jobs);
     let results = results.map(|(row, job)| match row {
         Ok(record) => record::Outcome::Record(Box::new(record)),
-        Err(failure) => failed(&job.config, job.scheme.info.title, failure),
+        Err(failure) => failed(&job.config.scheme, job.scheme.info.title, failure),
     });
     let document = document(&trace.about, &study.plan, results.collect(), notes);
     if args.setup.json {

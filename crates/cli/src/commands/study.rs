@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use floatgate_catalog::Scheme;
-use floatgate_sim::config::RunConfig;
 use floatgate_sim::record::{
     self, Configuration, DeviceSettings, Document, Failed, HostSettings, Reason, RunSettings,
     SCHEMA,
@@ -140,9 +139,9 @@ pub fn configuration(plan: &Plan) -> Configuration {
 }
 
 /// What a scheme of a comparison has instead of a record.
-pub fn failed(config: &RunConfig, title: &str, failure: Failure) -> record::Outcome {
+pub fn failed(scheme: &str, title: &str, failure: Failure) -> record::Outcome {
     record::Outcome::Failed(Failed {
-        scheme: config.scheme.clone(),
+        scheme: scheme.into(),
         title: title.into(),
         reason: match failure {
             Failure::Refused(refusal) => Reason::Refused(refusal.message),
