@@ -261,6 +261,18 @@ impl FileReader<'_> {
     }
 }
 
+/// Whether there is a key of that path as it is written, whatever value it takes.
+pub(super) fn is_key(path: &str, schemes: &[Scheme]) -> bool {
+    let (section, key) = path.rsplit_once('.').unwrap_or(("", path));
+    match section.strip_prefix("schemes.") {
+        Some(scheme) => has_option(schemes, Some(scheme.trim_matches('"')), key),
+        None => {
+            keys::find(section, key).is_some()
+                || (section == "scheme" && has_option(schemes, None, key))
+        }
+    }
+}
+
 fn has_option(schemes: &[Scheme], scheme: Option<&str>, key: &str) -> bool {
     let mut of = schemes
         .iter()

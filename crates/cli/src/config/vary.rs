@@ -8,7 +8,7 @@ use floatgate_sim::record::sweep::VariedValue;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::load::{argument_value, parsed, plain, read};
+use super::load::{argument_value, is_key, parsed, plain, read};
 use super::ranges::{Number, items, range};
 use super::{Plain, Settings, keys};
 use crate::errors::{Outcome, Place, Problem, Source};
@@ -157,6 +157,10 @@ fn checked(given: Given, schemes: &[Scheme]) -> Outcome<Axis> {
         place,
         values,
     };
+    if !is_key(full_key(&axis.key), schemes) {
+        // The key is at fault, not its values: the same message, but it points at the key.
+        axis.values[0].1 = axis.place.clone();
+    }
     let mut seen: Vec<Plain> = Vec::new();
     for i in 0..axis.len() {
         let mut alone = Settings::default();

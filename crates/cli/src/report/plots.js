@@ -1,8 +1,8 @@
 "use strict";
 // One document of results in, one page out. No library: a few scales, axes and marks in SVG.
 const doc = JSON.parse(document.getElementById("data").textContent);
-// Schemes that ran; of a fleet each has its distributions.
-const runs = doc.results.filter((r) => r.counters || r.write_amplification);
+// Schemes that ran; of a fleet each has its distributions, of a sweep the number of its cells.
+const runs = doc.results.filter((r) => r.counters || r.write_amplification || r.ran);
 const hidden = new Set();
 const redraws = [];
 const NS = "http://www.w3.org/2000/svg";

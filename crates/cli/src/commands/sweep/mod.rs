@@ -134,7 +134,7 @@ fn failures(played: &[Played]) -> Option<Problem> {
     let problem = |failed: &record::Failed| match &failed.reason {
         Reason::Bug(text) => Problem::bug(format!("{}: {text}", failed.scheme)),
         Reason::Refused(text) | Reason::Failed(text) => Problem::new(format!(
-            "no cell could be run, the first not because of this: {}: {text}",
+            "no cell could be run; the first: {}: {text}",
             failed.scheme
         )),
     };
