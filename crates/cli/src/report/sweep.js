@@ -133,6 +133,8 @@ function cellTable() {
 }
 
 document.getElementById("heading").textContent = "Cells";
+// Long: the drawings come first.
+document.getElementById("charts").after(document.getElementById("comparison").closest("section"));
 document.querySelector(".hint").textContent = "Click a column to sort. mean to max: response time of reads and writes; WA: write amplification; switch to other: merges by kind.";
 doc.trace = doc.traces.length === 1 ? doc.traces[0] : { name: doc.traces.map((t) => t.name).join(", ") };
 doc.configuration = { vary: Object.fromEntries(axes.map((axis) => [axis.key, axis.values])), ...doc.configuration };
