@@ -137,7 +137,9 @@ fn numbers(first: Decimal, rest: &str) -> Result<Vec<Number>, (String, String)> 
         Step::Add(step) if step.units <= 0 => Err(wrong("the step must be above 0")),
         Step::Add(step) => sums(first, last, step),
         Step::Times(factor) if first.units <= 0 || factor.units <= 10_i128.pow(factor.digits) => {
-            Err(wrong("a factor must be above 1, and the range begin above 0"))
+            Err(wrong(
+                "a factor must be above 1, and the range begin above 0",
+            ))
         }
         Step::Times(factor) => products(first, last, factor),
     }
@@ -237,8 +239,14 @@ mod tests {
             ("3..20/0", "the step must be above 0"),
             ("3..20/-1", "the step must be above 0"),
             ("3..20/x", "the step is no number"),
-            ("3..20*1", "a factor must be above 1, and the range begin above 0"),
-            ("0..20*2", "a factor must be above 1, and the range begin above 0"),
+            (
+                "3..20*1",
+                "a factor must be above 1, and the range begin above 0",
+            ),
+            (
+                "0..20*2",
+                "a factor must be above 1, and the range begin above 0",
+            ),
             ("0.5..2", "a range of fractions needs a step"),
             ("0..1000000", "more than 10000 values"),
             ("0.5..9*1.0001", "more than 10000 values"),
@@ -294,7 +302,10 @@ mod tests {
                 let values: Vec<f64> = values.iter().map(real).collect();
                 assert_eq!(values[0], first, "{item}");
                 assert!(values.windows(2).all(|two| two[0] < two[1]), "{item}");
-                assert!(values[values.len() - 1] <= last * (1.0 + 1e-12) + 1e-300, "{item}");
+                assert!(
+                    values[values.len() - 1] <= last * (1.0 + 1e-12) + 1e-300,
+                    "{item}"
+                );
                 ranges += 1;
             }
         }

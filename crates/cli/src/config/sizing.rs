@@ -152,9 +152,7 @@ pub fn capacity(plan: &mut Plan, settings: &Settings, trace_bytes: u64) -> Outco
     let device = &mut plan.device;
     let pages_per_block = u64::from(device.part.pages_per_block);
     if plan.capacity_from_trace {
-        device.logical_pages = trace_bytes
-            .div_ceil(device.part.page_bytes.into())
-            .max(1);
+        device.logical_pages = trace_bytes.div_ceil(device.part.page_bytes.into()).max(1);
     }
     if plan.dies_from_capacity {
         let fits = |dies: u32| {

@@ -31,7 +31,7 @@ pub struct Axis {
 
 impl Axis {
     /// How many values it has; never 0.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.values.len()
     }
 
@@ -86,9 +86,9 @@ pub fn load(
         for (section, value) in vary {
             let place = place_in(&source, section);
             let Some(table) = value.get_ref().as_table() else {
-                return Err(Problem::new("vary is a section").at(&place).help(
-                    "write [vary] on a line of its own and below it keys and their values",
-                ));
+                return Err(Problem::new("vary is a section")
+                    .at(&place)
+                    .help("write [vary] on a line of its own and below it keys and their values"));
             };
             in_table(&source, "", table, &mut given)?;
         }
@@ -162,7 +162,7 @@ fn checked(given: Given, schemes: &[Scheme]) -> Outcome<Axis> {
         axis.values[0].1 = axis.place.clone();
     }
     let mut seen: Vec<Plain> = Vec::new();
-    for i in 0..axis.len() {
+    for i in 0..axis.count() {
         let mut alone = Settings::default();
         axis.set(i, &mut alone, schemes)?;
         for (path, setting) in alone.values {
@@ -308,7 +308,11 @@ fn one(
     values: &mut Vec<(Plain, Place)>,
 ) -> Outcome<()> {
     let place = place_in(source, value);
-    if let Some(numbers) = value.get_ref().as_str().and_then(|text| range(text, &place)) {
+    if let Some(numbers) = value
+        .get_ref()
+        .as_str()
+        .and_then(|text| range(text, &place))
+    {
         spread(numbers?, &place, values);
         return Ok(());
     }
@@ -330,7 +334,7 @@ mod tests {
         let schemes = floatgate_catalog::catalog();
         let (_, axes) = load(Some(&path), &[], &arguments, &schemes)?;
         let text = |axis: &Axis| {
-            let values: Vec<String> = (0..axis.len()).map(|i| axis.value(i).to_string()).collect();
+            let values: Vec<String> = (0..axis.count()).map(|i| axis.value(i).to_string()).collect();
             format!("{}={}", axis.key, values.join(" "))
         };
         Ok(axes.iter().map(text).collect())

@@ -171,7 +171,7 @@ function card(title, sub, draw, options = {}) {
   const redraw = () => { draw(host, state); svgLabel(host, title); };
   for (const [name, choices] of Object.entries(options.choices || {})) {
     state[name] = choices[0][0];
-    if (choices.length > 4) {
+    if (choices.length > 4 || options.selects) {
       bar.append(el("select", { "aria-label": name, onchange: (e) => { state[name] = e.target.value; redraw(); } }, choices.map(([v, text]) => el("option", { value: v }, text))));
       continue;
     }

@@ -74,13 +74,13 @@ function charts() {
     const graphic = host.querySelector("svg");
     if (!sy) return;
     for (const { run, points } of lines) for (const p of points) graphic.insertBefore(svg("circle", { cx: sx(p[0]), cy: sy(p[1]), r: 3, fill: colour(run), "data-scheme": run.scheme }), graphic.lastChild);
-  }, { wide: true, choices: { figure: figureChoices, ...x, ...fixed, scale: [["linear", "linear"], ["log", "log"]] } });
+  }, { wide: true, selects: axes.length > 1, choices: { figure: figureChoices, ...x, ...fixed, scale: [["linear", "linear"], ["log", "log"]] } });
 
   if (axes.length < 2 || inStep) return;
   const down = [...axisChoices("down")];
   down.push(down.shift());
   card("Map of two keys", "Darker is more. A cell without a record is empty; the table says why.", (host, state) => heatMap(host, state, Number(state.across), Number(state.down)),
-    { wide: true, choices: { figure: figureChoices, scheme: runs.map((r) => [r.scheme, r.scheme]), across: axisChoices("across"), down, ...fixed } });
+    { wide: true, selects: true, choices: { figure: figureChoices, scheme: runs.map((r) => [r.scheme, r.scheme]), across: axisChoices("across"), down, ...fixed } });
 }
 
 function heatMap(host, state, across, down) {
@@ -140,4 +140,4 @@ doc.trace = doc.traces.length === 1 ? doc.traces[0] : { name: doc.traces.map((t)
 doc.configuration = { vary: Object.fromEntries(axes.map((axis) => [axis.key, axis.values])), ...doc.configuration };
 charts();
 redraws.push(cellTable);
-page(`${count(doc.cells.length)} cells of a sweep`, doc.traces.map((t) => `${t.name}: ${count(t.counts.accepted)} requests accepted, ${count(t.counts.skipped)} records skipped`).join("; "));
+page(`${count(doc.cells.length)} cells of a sweep`, doc.traces.map((t) => `${t.name}: ${count(t.counts.accepted)} requests`).join("; "));

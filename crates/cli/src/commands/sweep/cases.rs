@@ -80,21 +80,23 @@ fn combinations(axes: &[Axis], in_step: bool) -> Outcome<Vec<Vec<usize>>> {
         return steps(axes);
     }
     let count = axes.iter().try_fold(1_usize, |n, axis| {
-        n.checked_mul(axis.len()).filter(|&n| n <= CASES_MAX)
+        n.checked_mul(axis.count()).filter(|&n| n <= CASES_MAX)
     });
     let count = count.ok_or_else(|| {
         Problem::new(format!(
             "these are more than {CASES_MAX} combinations of values"
         ))
-        .help("fewer values, larger steps (3..20/4, 64..1024*2), or --zip to take the lists in step")
+        .help(
+            "fewer values, larger steps (3..20/4, 64..1024*2), or --zip to take the lists in step",
+        )
     })?;
     let values_of = |mut number: usize| {
         let mut values: Vec<usize> = axes
             .iter()
             .rev()
             .map(|axis| {
-                let value = number % axis.len();
-                number /= axis.len();
+                let value = number % axis.count();
+                number /= axis.count();
                 value
             })
             .collect();
@@ -105,12 +107,12 @@ fn combinations(axes: &[Axis], in_step: bool) -> Outcome<Vec<Vec<usize>>> {
 }
 
 fn steps(axes: &[Axis]) -> Outcome<Vec<Vec<usize>>> {
-    let length = axes.first().map_or(0, Axis::len);
-    if let Some(axis) = axes.iter().find(|axis| axis.len() != length) {
+    let length = axes.first().map_or(0, Axis::count);
+    if let Some(axis) = axes.iter().find(|axis| axis.count() != length) {
         let text = format!(
             "--zip takes the values in step, but {} has {} and {} has {length}",
             axis.key,
-            axis.len(),
+            axis.count(),
             axes[0].key
         );
         return Err(Problem::new(text)

@@ -98,7 +98,10 @@ fn capacity(cases: &mut [&mut Case], scans: &Scans) {
     let mut units: HashMap<u64, Vec<u64>> = HashMap::new();
     for case in cases.iter() {
         if let Some(unit) = may_grow(case) {
-            units.entry(needed_bytes(case, scans)).or_default().push(unit);
+            units
+                .entry(needed_bytes(case, scans))
+                .or_default()
+                .push(unit);
         }
     }
     for case in cases {
@@ -118,7 +121,10 @@ fn capacity(cases: &mut [&mut Case], scans: &Scans) {
 fn common(needed: u64, units: &[u64]) -> Option<u64> {
     let least = |a: u64, b: u64| (a / gcd(a, b)).checked_mul(b);
     let unit = units.iter().try_fold(1, |all, &unit| least(all, unit))?;
-    let alone = units.iter().map(|unit| needed.next_multiple_of(*unit)).max()?;
+    let alone = units
+        .iter()
+        .map(|unit| needed.next_multiple_of(*unit))
+        .max()?;
     let common = needed.max(1).checked_next_multiple_of(unit)?;
     (common - alone <= alone / COMMON_CAPACITY_SHARE).then_some(common)
 }
@@ -172,7 +178,11 @@ fn shape(trace: usize, plan: &Plan) -> String {
     let (device, part) = (&plan.device, &plan.device.part);
     format!(
         "{trace} {} {} {} {} {}",
-        device.logical_pages, part.page_bytes, part.pages_per_block, device.dies, plan.spare_percent
+        device.logical_pages,
+        part.page_bytes,
+        part.pages_per_block,
+        device.dies,
+        plan.spare_percent
     )
 }
 
@@ -194,14 +204,16 @@ pub fn describe(cases: &[Case]) -> String {
     };
     let number = |n: u64| n.to_string();
     format!(
-        "{}, {} logical, {} dies, {} blocks a die of which {} spare, {} pages of {} a block, {} log blocks a die where a scheme has them",
+        "{}, {} logical, dies: {}, {} blocks a die of which {} spare, {} pages of {} a block, {} log blocks a die where a scheme has them",
         some(texts.len() as u64, "device"),
         span(&logical_bytes, &|n| bytes(n as f64)),
         span(&|plan| plan.device.dies.into(), &number),
         span(&|plan| plan.device.blocks.into(), &number),
         span(&spare_blocks, &number),
         span(&|plan| plan.device.part.pages_per_block.into(), &number),
-        span(&|plan| plan.device.part.page_bytes.into(), &|n| bytes(n as f64)),
+        span(&|plan| plan.device.part.page_bytes.into(), &|n| bytes(
+            n as f64
+        )),
         span(&Plan::log_blocks_per_die, &number),
     )
 }
@@ -227,7 +239,8 @@ pub fn notes(cases: &[Case]) -> Vec<String> {
         plan.blocks_from_share && spare_blocks(plan) > share.ceil() as u64
     };
     let mut notes = Vec::new();
-    let percent = |plan: &Plan| spare_blocks(plan) as f64 * 100.0 / plan.data_blocks_per_die() as f64;
+    let percent =
+        |plan: &Plan| spare_blocks(plan) as f64 * 100.0 / plan.data_blocks_per_die() as f64;
     let widest = plans()
         .filter(grown)
         .max_by(|a, b| percent(a).total_cmp(&percent(b)));
@@ -242,7 +255,10 @@ pub fn notes(cases: &[Case]) -> Vec<String> {
         let given = ["device.capacity", "device.logical_pages"];
         Some(case.trace) == first && given.iter().all(|path| case.settings.get(path).is_none())
     };
-    let of_trace = cases.iter().filter(rounded).filter_map(|case| case.plan.as_ref().ok());
+    let of_trace = cases
+        .iter()
+        .filter(rounded)
+        .filter_map(|case| case.plan.as_ref().ok());
     let (min, max) = extremes(of_trace.map(logical_bytes));
     if min < max {
         notes.push(format!(

@@ -26,7 +26,7 @@ pub fn of(
 ) -> SweepDocument {
     let varied = axes.iter().map(|axis| VariedKey {
         key: axis.key.clone(),
-        values: (0..axis.len()).map(|i| axis.value(i)).collect(),
+        values: (0..axis.count()).map(|i| axis.value(i)).collect(),
     });
     let first = cases.iter().find_map(|case| case.plan.as_ref().ok());
     let figures: Vec<&SweepFigures> = played.iter().filter_map(|p| p.figures.as_ref()).collect();
@@ -48,7 +48,10 @@ pub fn of(
         configuration: first.map(configuration),
         notes: notes.collect(),
         varied: varied.collect(),
-        results: chosen.iter().map(|scheme| summary(scheme, &cells)).collect(),
+        results: chosen
+            .iter()
+            .map(|scheme| summary(scheme, &cells))
+            .collect(),
         cells,
     }
 }
@@ -56,7 +59,10 @@ pub fn of(
 /// The same without the records of the cells that ran: a report has no use for them.
 pub fn for_report(document: &SweepDocument) -> SweepDocument {
     let without = |cell: &SweepCell| SweepCell {
-        result: cell.result.clone().filter(|result| result.record().is_none()),
+        result: cell
+            .result
+            .clone()
+            .filter(|result| result.record().is_none()),
         ..cell.clone()
     };
     SweepDocument {

@@ -173,14 +173,21 @@ mod tests {
     #[test]
     fn whole_lines_are_found_again_a_torn_one_and_others_are_not() {
         let folder = tempfile::tempdir().expect("a folder");
-        let (out, path) = (folder.path().join("x.csv"), folder.path().join("x.csv.partial.jsonl"));
+        let (out, path) = (
+            folder.path().join("x.csv"),
+            folder.path().join("x.csv.partial.jsonl"),
+        );
         let (journal, found) = opened(&out, false);
         let journal = journal.expect("a journal");
         assert!(found.is_empty());
         for cell in ["a", "b", "c"] {
             journal.add(cell, &result(cell)).expect("written");
         }
-        assert!(opened(&out, false).0.is_err_and(|p| p.message().starts_with("another sweep")));
+        assert!(
+            opened(&out, false)
+                .0
+                .is_err_and(|p| p.message().starts_with("another sweep"))
+        );
         drop(journal);
         let whole = std::fs::read(&path).expect("a file");
         // Wherever it was stopped, the lines before are there, and the file can be added to.
@@ -189,7 +196,10 @@ mod tests {
             let (journal, found) = opened(&out, false);
             let lines = whole[..cut].iter().filter(|&&b| b == b'\n').count();
             assert_eq!(found.len(), [0, 0, 1, 1, 2][lines], "{cut}");
-            journal.expect("a journal").add("c", &result("again")).expect("written");
+            journal
+                .expect("a journal")
+                .add("c", &result("again"))
+                .expect("written");
             let again = opened(&out, false).1;
             assert_eq!(again.len(), found.len() + 1, "{cut}");
         }
@@ -200,13 +210,22 @@ mod tests {
     #[test]
     fn what_is_no_journal_is_left_alone() {
         let folder = tempfile::tempdir().expect("a folder");
-        let (out, path) = (folder.path().join("x.csv"), folder.path().join("x.csv.partial.jsonl"));
+        let (out, path) = (
+            folder.path().join("x.csv"),
+            folder.path().join("x.csv.partial.jsonl"),
+        );
         for (text, message) in [
             ("my notes\n", "is no journal of a sweep"),
             ("my notes", "is no journal of a sweep"),
             ("{}\n", "is no journal of a sweep"),
-            (&format!("{HEADER}{{}}\n"), ", line 2: this is no cell of a sweep"),
-            (&format!("{HEADER}\u{0}\n"), ", line 2: this is no cell of a sweep"),
+            (
+                &format!("{HEADER}{{}}\n"),
+                ", line 2: this is no cell of a sweep",
+            ),
+            (
+                &format!("{HEADER}\u{0}\n"),
+                ", line 2: this is no cell of a sweep",
+            ),
         ] {
             std::fs::write(&path, text).expect("a file");
             let problem = opened(&out, false).0.err().expect(text);

@@ -32,8 +32,8 @@ use play::{Played, Stage};
 pub fn run(args: &SweepArgs, schemes: &[Scheme]) -> Outcome<()> {
     let file = args.file.as_deref().or(args.setup.config.as_deref());
     let (settings, axes) = vary::load(file, &args.setup.set, &args.vary, schemes)?;
-    check_axes(args, &axes)?;
     let (chosen, _) = chosen(&args.scheme, &settings, schemes)?;
+    check_axes(args, &axes, &chosen)?;
     let files = &args.setup.trace;
     let (mut cases, choices) = cases::of(&axes, args.zip, &settings, files, schemes)?;
     if let Some(case) = cases.first() {
@@ -78,19 +78,37 @@ pub fn run(args: &SweepArgs, schemes: &[Scheme]) -> Outcome<()> {
 }
 
 /// Refuses what would run only once, and what would be varied in vain.
-fn check_axes(args: &SweepArgs, axes: &[Axis]) -> Outcome<()> {
+fn check_axes(args: &SweepArgs, axes: &[Axis], chosen: &[&Scheme]) -> Outcome<()> {
     if axes.is_empty() {
         return Err(Problem::new("nothing is varied").help(
             "--vary device.log_percent=3..20, or a table [vary] in the configuration; `floatgate sweep --help` has examples",
         ));
     }
+    for axis in axes {
+        let of_other = |scheme: &&Scheme| !axis.path.starts_with(&own_options(scheme));
+        if axis.path.starts_with("schemes.") && chosen.iter().all(of_other) {
+            let text = format!("{} is varied, but its scheme does not run", axis.key);
+            let names: Vec<&str> = chosen.iter().map(|scheme| scheme.info.key).collect();
+            return Err(Problem::new(text).at(&axis.place).help(format!(
+                "add it to the schemes, which are {}",
+                names.join(", ")
+            )));
+        }
+    }
     let trace = axes.iter().find(|axis| axis.path == "trace.file");
     match trace.filter(|_| !args.setup.trace.is_empty()) {
-        Some(axis) => Err(Problem::new(format!("--trace and {} both name the trace", axis.key))
-            .at(&axis.place)
-            .help("leave --trace out")),
+        Some(axis) => Err(
+            Problem::new(format!("--trace and {} both name the trace", axis.key))
+                .at(&axis.place)
+                .help("leave --trace out"),
+        ),
         None => Ok(()),
     }
+}
+
+/// What the paths of a scheme's own options begin with.
+fn own_options(scheme: &Scheme) -> String {
+    format!("schemes.{}.", scheme.info.key)
 }
 
 /// Reads all traces: whatever is wrong with one of them shows before anything has run.
@@ -115,7 +133,7 @@ fn described(axes: &[Axis], cells: usize, schemes: usize, in_step: bool) -> Stri
     let between = if in_step { " with " } else { " x " };
     let factors: Vec<String> = axes
         .iter()
-        .map(|axis| format!("{} of {}", some(axis.len() as u64, "value"), axis.key))
+        .map(|axis| format!("{} of {}", some(axis.count() as u64, "value"), axis.key))
         .collect();
     format!(
         "{} = {} x {}",

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use floatgate_catalog::Scheme;
-use floatgate_sim::config::{Recipe, RunConfig};
 use floatgate_core::Refusal;
-use floatgate_sim::record::{self, Reason};
+use floatgate_sim::config::{Recipe, RunConfig};
 use floatgate_sim::record::sweep::SweepFigures;
+use floatgate_sim::record::{self, Reason};
 use floatgate_sim::run::{Decoded, Progress};
 use twox_hash::XxHash3_128;
 
@@ -59,11 +59,7 @@ pub struct Stage<'a> {
 }
 
 /// All cells, by case and then scheme. `identities`: what tells each trace from others.
-pub fn cells<'a>(
-    cases: &'a [Case],
-    chosen: &[&'a Scheme],
-    identities: &[String],
-) -> Vec<Cell<'a>> {
+pub fn cells<'a>(cases: &'a [Case], chosen: &[&'a Scheme], identities: &[String]) -> Vec<Cell<'a>> {
     let pairs = cases
         .iter()
         .flat_map(|case| chosen.iter().map(move |scheme| (case, *scheme)));
@@ -107,16 +103,22 @@ impl Stage<'_> {
         let wanted: HashSet<String> = by_key.keys().map(ToString::to_string).collect();
         let journal = match out {
             None => None,
-            Some((path, fresh)) => Some(Journal::open(path, fresh, &wanted, &mut |key, result| {
-                if let Some(&cell) = by_key.get(&*key) {
-                    played.insert(key, self.kept(&self.cells[cell], result));
-                }
-            })?),
+            Some((path, fresh)) => {
+                Some(Journal::open(path, fresh, &wanted, &mut |key, result| {
+                    if let Some(&cell) = by_key.get(&*key) {
+                        played.insert(key, self.kept(&self.cells[cell], result));
+                    }
+                })?)
+            }
         };
         if !played.is_empty() {
             let there = self.cells.iter().filter(|c| played.contains_key(&c.key));
             let (there, all) = (there.count() as u64, self.cells.len() as u64);
-            output::tell(&format!("{} of {} cells were there", count(there), count(all)));
+            output::tell(&format!(
+                "{} of {} cells were there",
+                count(there),
+                count(all)
+            ));
         }
         let mut todo: Vec<usize> = by_key.values().copied().collect();
         todo.retain(|&cell| !played.contains_key(&self.cells[cell].key));

@@ -122,7 +122,11 @@ fn columns(varied: &[VariedKey], fields: &[Vec<(String, Kind)>]) -> &'static [Co
     let leaked = |name: &str| -> &'static str { name.to_owned().leak() };
     let varied = varied.iter().map(|key| Column {
         // One called as the column of all sweeps would come twice.
-        name: leaked(if key.key == "trace" { "trace.file" } else { &key.key }),
+        name: leaked(if key.key == "trace" {
+            "trace.file"
+        } else {
+            &key.key
+        }),
         kind: kind(key),
     });
     let common = [
@@ -172,10 +176,16 @@ pub fn text(document: &SweepDocument) -> String {
                 cells.extend(behind.then(|| late.unwrap_or_else(|| "-".into())));
                 table.row(cells);
             }
-            (None, (3, reason)) => table.across_after(cells, format!("BUG: {}", reason.unwrap_or_default())),
+            (None, (3, reason)) => {
+                table.across_after(cells, format!("BUG: {}", reason.unwrap_or_default()))
+            }
             (None, (outcome, reason)) => table.across_after(
                 cells,
-                format!("{}: {}", OUTCOMES[outcome as usize], reason.unwrap_or_default()),
+                format!(
+                    "{}: {}",
+                    OUTCOMES[outcome as usize],
+                    reason.unwrap_or_default()
+                ),
             ),
         }
     }
@@ -201,7 +211,18 @@ fn heading(key: &VariedKey) -> String {
 
 /// What stands right of the varied keys.
 const FIGURES: [&str; 12] = [
-    "<scheme", "mean", "p50", "p99", "p99.9", "max", "WA", "erases", "merges", "spare", "map memory", "energy",
+    "<scheme",
+    "mean",
+    "p50",
+    "p99",
+    "p99.9",
+    "max",
+    "WA",
+    "erases",
+    "merges",
+    "spare",
+    "map memory",
+    "energy",
 ];
 
 /// The cells right of the scheme.
@@ -221,7 +242,10 @@ fn figures_of(figures: &SweepFigures, device: Option<&SweepDevice>) -> [String; 
         short_or_dash(figures.write_amplification),
         count(figures.erases),
         count(merges),
-        device.map_or_else(|| "-".into(), |device| format!("{:.1} %", device.spare_percent)),
+        device.map_or_else(
+            || "-".into(),
+            |device| format!("{:.1} %", device.spare_percent),
+        ),
         bytes((figures.map_memory_bytes + figures.map_pcm_bytes).ceil()),
         energy(figures.energy_uj),
     ]
