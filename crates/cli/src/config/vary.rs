@@ -334,7 +334,9 @@ mod tests {
         let schemes = floatgate_catalog::catalog();
         let (_, axes) = load(Some(&path), &[], &arguments, &schemes)?;
         let text = |axis: &Axis| {
-            let values: Vec<String> = (0..axis.count()).map(|i| axis.value(i).to_string()).collect();
+            let values: Vec<String> = (0..axis.count())
+                .map(|i| axis.value(i).to_string())
+                .collect();
             format!("{}={}", axis.key, values.join(" "))
         };
         Ok(axes.iter().map(text).collect())
