@@ -195,3 +195,36 @@ fn write_report(path: &Path, document: &SweepDocument) -> Outcome<()> {
     output::tell(&format!("Report: {}", path.display()));
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn played(reason: Reason) -> Played {
+        let failed = record::Failed {
+            scheme: "fast".into(),
+            title: "FAST".into(),
+            reason,
+        };
+        Played {
+            figures: None,
+            result: Some(record::Outcome::Failed(failed)),
+        }
+    }
+
+    #[test]
+    fn a_bug_is_told_before_a_refusal() {
+        let ran = Played {
+            figures: None,
+            result: None,
+        };
+        let refused = || played(Reason::Refused("too small".into()));
+        let bug = played(Reason::Bug("a law is broken".into()));
+        assert!(failures(&[ran]).is_none());
+        let problem = failures(&[refused(), refused()]).expect("a problem");
+        assert_eq!(problem.code(), crate::errors::EXIT_USER);
+        let problem = failures(&[refused(), bug, refused()]).expect("a problem");
+        assert_eq!(problem.code(), crate::errors::EXIT_BUG);
+        assert_eq!(problem.message(), "fast: a law is broken");
+    }
+}
