@@ -232,9 +232,18 @@ fn a_cell_that_is_refused_is_a_row_and_ends_nothing() {
         place.run("sweep --trace t.pages --vary device.sectors=3,5 --scheme page --out x.csv");
     assert!(
         ran.code == 2
+            && ran.err.ends_with("\nerror: 3 sub-pages do not divide a page of 2048 bytes\n  --> --vary device.sectors=3,5\n                            ^\n"),
+        "{}",
+        ran.err
+    );
+    let ran = place.run(
+        "sweep --trace t.pages --set device.dies=1 --set device.capacity_mib=4 --vary device.blocks_per_die=30,31 --scheme page --out x.csv",
+    );
+    assert!(
+        ran.code == 2
             && ran
                 .err
-                .contains("\nerror: no cell could be run; the first: page: 3 sub-pages"),
+                .contains("\nerror: no cell could be run; the first: page: "),
         "{}",
         ran.err
     );

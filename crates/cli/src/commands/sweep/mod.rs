@@ -25,7 +25,7 @@ use crate::report;
 use crate::table::{bytes, count, some};
 use crate::traces::{Choice, Decoded};
 
-use cases::Scans;
+use cases::{Case, Scans};
 use play::{Played, Stage};
 
 /// Runs every scheme on every combination, and prints and writes a row for each.
@@ -45,6 +45,9 @@ pub fn run(args: &SweepArgs, schemes: &[Scheme]) -> Outcome<()> {
     let (traces, identities) = read(&choices)?;
     let scans = Scans::of(&cases, &traces);
     devices::size(&mut cases, &scans, schemes, &chosen);
+    if let Some(problem) = no_plan(&cases) {
+        return Err(problem);
+    }
     let cells = play::cells(&cases, &chosen, &identities);
     output::tell(&format!("Device: {}", devices::describe(&cases)));
     let workers = parallel::workers(args.jobs, &settings, cells.len());
@@ -104,6 +107,12 @@ fn check_axes(args: &SweepArgs, axes: &[Axis], chosen: &[&Scheme]) -> Outcome<()
         ),
         None => Ok(()),
     }
+}
+
+/// The problem of a sweep whose settings never fit together: it can point at one of them.
+fn no_plan(cases: &[Case]) -> Option<Problem> {
+    let problems: Option<Vec<&Problem>> = cases.iter().map(|c| c.plan.as_ref().err()).collect();
+    problems?.first().map(|problem| (*problem).clone())
 }
 
 /// What the paths of a scheme's own options begin with.
