@@ -30,6 +30,8 @@ pub enum Command {
     Run(RunArgs),
     /// Run all schemes, or some, on one trace and compare them
     Compare(CompareArgs),
+    /// Run schemes over all combinations of varied settings
+    Sweep(SweepArgs),
     /// Replay a trace of many volumes, one device a volume
     Fleet(FleetArgs),
     /// Measure how fast the schemes are simulated on this machine
@@ -57,7 +59,7 @@ pub enum Command {
   floatgate schema > record.schema.json
   check-jsonschema --schemafile record.schema.json results.json      (pip install check-jsonschema)
 
-It describes run, compare, fleet, bench and recovery. docs/record.md tells where what stands.")]
+It describes run, compare, sweep, fleet, bench and recovery. docs/record.md tells where what stands.")]
     Schema,
     /// Print a completion script for a shell
     #[command(
@@ -69,7 +71,7 @@ It describes run, compare, fleet, bench and recovery. docs/record.md tells where
     },
 }
 
-/// What `run` and `compare` have in common.
+/// What `run`, `compare`, `sweep` and `fleet` have in common.
 #[derive(Debug, Args)]
 pub struct Setup {
     /// TOML configuration (`floatgate config` prints one to start from)
@@ -130,6 +132,50 @@ pub struct CompareArgs {
     #[arg(long, conflicts_with = "report")]
     pub no_report: bool,
     /// Runs at a time (default: one a processor)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub jobs: Option<u32>,
+}
+
+/// Arguments of `sweep`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  floatgate sweep --vary device.log_percent=3..20 --scheme fast,last++ --out s.parquet --report s.html
+  floatgate sweep --vary host.queue_depth=1,8,32 --vary device.dies=1..32*2 --set host.arrivals=closed
+  floatgate sweep --vary trace=oltp-postgres,desktop --vary schemes.fast.sw_log=true,false --scheme fast
+  floatgate sweep ssd.toml --out s.csv                       (the varied keys stand in its table [vary])
+
+Values: a,b,c   3..20 (both ends belong to it)   3..20/2 and 0.5..2/0.5 (steps)   64..1024*2 (each twice the
+one before). Every key that --set takes can be varied, and `trace`. In a file:
+
+  [vary]
+  device.log_percent = \"3..20\"
+  host.queue_depth = [1, 8, 32]
+
+A cell that is refused is a row with the reason. With --out what is done is kept in FILE.partial.jsonl until all is
+done: the same command goes on where it was stopped. docs/sweeps.md lists the columns.")]
+pub struct SweepArgs {
+    /// TOML configuration with a table [vary]; the same as --config
+    #[arg(value_name = "FILE.toml", conflicts_with = "config")]
+    pub file: Option<PathBuf>,
+    /// Vary a key of the configuration: every combination of the values of all --vary is run
+    #[arg(long, value_name = "SECTION.KEY=VALUES")]
+    pub vary: Vec<String>,
+    /// Take the values of all varied keys in step, the first of each together, instead of every combination
+    #[arg(long)]
+    pub zip: bool,
+    /// Schemes, with commas between; all if left out
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
+    pub scheme: Vec<String>,
+    /// Trace, configuration, results
+    #[command(flatten)]
+    pub setup: Setup,
+    /// Write one row a cell to this file: .parquet, .csv or, with the full records, .json
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Begin anew, whatever a sweep that was stopped has left
+    #[arg(long, requires = "out")]
+    pub fresh: bool,
+    /// Cells at a time (default: one a processor)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub jobs: Option<u32>,
 }

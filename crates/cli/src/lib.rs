@@ -86,6 +86,7 @@ impl Cli {
         match command {
             Command::Run(args) => commands::run::run(&args, schemes),
             Command::Compare(args) => commands::compare::run(&args, schemes),
+            Command::Sweep(args) => commands::sweep::run(&args, schemes),
             Command::Fleet(args) => commands::fleet::run(&args, schemes),
             Command::Bench(args) => commands::bench::run(&args, schemes),
             Command::Recovery(args) => commands::recovery::run(&args, schemes),

@@ -9,9 +9,23 @@ pub struct Bar(ProgressBar);
 impl Bar {
     /// A bar of so many `things`.
     pub fn new(total: u64, things: &str) -> Self {
+        Self::with(
+            total,
+            &format!("{{bar:40}} {{percent:>3}} %  {{human_pos}} {things}  {{msg}}"),
+        )
+    }
+
+    /// The same for long work: it says too how long the rest will take.
+    pub fn long(total: u64, things: &str) -> Self {
+        Self::with(
+            total,
+            &format!("{{bar:40}} {{percent:>3}} %  {{human_pos}} {things}  {{eta}} left  {{msg}}"),
+        )
+    }
+
+    fn with(total: u64, template: &str) -> Self {
         let bar = ProgressBar::new(total);
-        let template = format!("{{bar:40}} {{percent:>3}} %  {{human_pos}} {things}  {{msg}}");
-        if let Ok(style) = ProgressStyle::with_template(&template) {
+        if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
         Self(bar)

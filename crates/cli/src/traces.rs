@@ -98,6 +98,20 @@ impl Choice {
         }
     }
 
+    /// What tells this trace from others, and from itself after a change: where its files lie, their lengths and
+    /// times of change, and how they are read.
+    pub fn identity(&self) -> String {
+        let files = self.files.iter().map(|file| {
+            if is_bundled(file) {
+                return format!("bundled {file}");
+            }
+            let path = Path::new(file);
+            let whole = path.canonicalize().unwrap_or_else(|_| path.into());
+            format!("{whole:?} {}", file_state(path))
+        });
+        format!("{:?} {:?}", files.collect::<Vec<_>>(), self.options)
+    }
+
     /// The files, one by one.
     pub fn each(&self) -> impl Iterator<Item = Self> + '_ {
         self.files.iter().map(|file| Self {
@@ -152,6 +166,19 @@ impl Choice {
     }
 }
 
+fn is_bundled(file: &str) -> bool {
+    BUNDLED.iter().any(|bundled| bundled.name == file)
+}
+
+/// Length and time of change of a file: what they are today.
+pub fn file_state(path: &Path) -> String {
+    let about = std::fs::metadata(path).ok();
+    let changed = about.as_ref().and_then(|about| about.modified().ok());
+    let since = changed.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    let ns = since.map_or(0, |since| since.as_nanos());
+    format!("{} bytes, {ns}", about.map_or(0, |about| about.len()))
+}
+
 /// The files of a folder, without hidden ones.
 fn files_of(folder: &str) -> Outcome<Vec<String>> {
     let failed =
@@ -188,9 +215,8 @@ fn name_bundled(mut error: TraceError) -> TraceError {
 
 /// A file named in a configuration lies beside it, unless its path says otherwise.
 fn beside(file: &str, place: &Place) -> String {
-    let bundled = BUNDLED.iter().any(|bundled| bundled.name == file);
     match place {
-        Place::File { source, .. } if !bundled => {
+        Place::File { source, .. } if !is_bundled(file) => {
             let folder = Path::new(&source.name).parent().unwrap_or(Path::new(""));
             folder.join(file).display().to_string()
         }
@@ -259,4 +285,11 @@ pub struct Decoded {
     pub requests: Vec<Request>,
     /// What it is.
     pub about: About,
+}
+
+impl Decoded {
+    /// Bytes that its requests take in memory.
+    pub fn bytes(&self) -> u64 {
+        std::mem::size_of_val(&self.requests[..]) as u64
+    }
 }

@@ -12,6 +12,7 @@ fn help_has_examples() {
     for command in [
         "run",
         "compare",
+        "sweep",
         "fleet",
         "bench",
         "recovery",
@@ -36,6 +37,7 @@ fn help_has_examples() {
     for command in [
         "run",
         "compare",
+        "sweep",
         "fleet",
         "bench",
         "recovery",

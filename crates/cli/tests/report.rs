@@ -8,6 +8,7 @@ use serde_json::Value;
 
 const RUNS: &str = include_str!("../src/report/report.js");
 const FLEET: &str = include_str!("../src/report/fleet.js");
+const SWEEP: &str = include_str!("../src/report/sweep.js");
 const PLOTS: &str = include_str!("../src/report/plots.js");
 
 /// What of a script is made of lower-case letters, digits and these.
@@ -28,7 +29,7 @@ fn every_word_with_an_underscore_is_a_field_of_the_schema() {
             .any(|definition| definition["properties"].get(word).is_some())
     };
     let mut checked = 0;
-    for script in [RUNS, FLEET, PLOTS] {
+    for script in [RUNS, FLEET, SWEEP, PLOTS] {
         for word in words(script, &[]).filter(|word| word.trim_matches('_').contains('_')) {
             // Components of the energy stand without their unit.
             assert!(is_field(word) || is_field(&format!("{word}_uj")), "{word}");

@@ -13,6 +13,7 @@ use super::study::{Scan, Study, document, failed, notes_text, problem, write_rep
 use super::variant::Variant;
 use crate::args::CompareArgs;
 use crate::comparison;
+use crate::config::Settings;
 use crate::config::resolve::Plan;
 use crate::config::sizing::{Failure, guarded, size, try_out};
 use crate::errors::{Outcome, Place, Problem};
@@ -29,11 +30,11 @@ const REPORT: &str = "floatgate-report.html";
 /// Runs the schemes and prints the comparison.
 pub fn run(args: &CompareArgs, schemes: &[Scheme]) -> Outcome<()> {
     let mut study = Study::new(&args.setup, schemes)?;
-    let (chosen, explicit) = chosen(args, &study, schemes)?;
+    let (chosen, explicit) = chosen(&args.scheme, &study.settings, schemes)?;
     let named: Vec<&Scheme> = chosen.iter().map(|variant| variant.scheme).collect();
     study.settings.check_options(&named)?;
     let trace = study.choice.decode()?;
-    let mut scan = Scan::new(&study);
+    let mut scan = Scan::new(&study.plan, &study.settings);
     scan.add(&trace.requests);
     size(
         &mut study.plan,
@@ -57,18 +58,17 @@ pub fn run(args: &CompareArgs, schemes: &[Scheme]) -> Outcome<()> {
     finish(args, &study, &jobs, rows, &trace, &scan)
 }
 
-/// What to compare, and whether it was named.
-fn chosen<'a>(
-    args: &CompareArgs,
-    study: &Study,
+/// What to compare, and whether it was named: on the command line, else in the settings.
+pub(super) fn chosen<'a>(
+    names: &[String],
+    settings: &Settings,
     schemes: &'a [Scheme],
 ) -> Outcome<(Vec<Variant<'a>>, bool)> {
-    let settings = &study.settings;
     let flag = |text: &'_ String| Place::Argument(format!("--scheme {text}"));
-    let named = args.scheme.iter().map(|text| (text.as_str(), flag(text)));
+    let named = names.iter().map(|text| (text.as_str(), flag(text)));
     let in_file = settings.list("compare.schemes").iter();
     let in_file = in_file.map(|(text, place)| (text.as_str(), place.clone()));
-    let chosen = if args.scheme.is_empty() {
+    let chosen = if names.is_empty() {
         Variant::list(in_file, settings, schemes)?
     } else {
         Variant::list(named, settings, schemes)?
@@ -134,7 +134,7 @@ fn check_memory(jobs: &[Job<'_>], workers: usize, trace: &traces::Decoded) -> Ou
         .collect();
     needs.sort_unstable_by(|a, b| b.cmp(a));
     let runs: u64 = needs.iter().take(workers).sum();
-    let held = std::mem::size_of_val(&trace.requests[..]) as u64;
+    let held = trace.bytes();
     output::tell(&format!(
         "Memory: about {} ({} for the trace, {} runs at a time)",
         bytes((runs + held) as f64),
@@ -269,7 +269,7 @@ fn finish(
     let results = rows.into_iter().zip(jobs);
     let results = results.map(|(row, job)| match row {
         Ok(record) => record::Outcome::Record(Box::new(record)),
-        Err(failure) => failed(&job.config, job.variant.scheme.info.title, failure),
+        Err(failure) => failed(&job.config.scheme, job.variant.scheme.info.title, failure),
     });
     let document = document(&trace.about, &study.plan, results.collect(), notes);
     if args.setup.json {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use floatgate_catalog::Scheme;
-use floatgate_sim::config::{Beyond, RunConfig};
+use floatgate_sim::config::Beyond;
 use floatgate_sim::record::{
     self, Configuration, DeviceSettings, Document, Failed, HostSettings, Reason, RunSettings,
     SCHEMA,
@@ -89,14 +89,13 @@ pub struct Scan {
 
 impl Scan {
     /// Nothing seen yet.
-    pub fn new(study: &Study) -> Self {
-        let plan = &study.plan;
+    pub fn new(plan: &Plan, settings: &Settings) -> Self {
         let wraps = plan.host.beyond == Beyond::Wrap;
         Self {
             extent: Extent::new(&plan.host, plan.device.part.page_bytes),
             first_ns: None,
             last_ns: 0,
-            wraps_at: wraps.then(|| given_bytes(plan, &study.settings)).flatten(),
+            wraps_at: wraps.then(|| given_bytes(plan, settings)).flatten(),
             wrapped: 0,
         }
     }
@@ -156,9 +155,9 @@ pub fn configuration(plan: &Plan) -> Configuration {
 }
 
 /// What a scheme of a comparison has instead of a record.
-pub fn failed(config: &RunConfig, title: &str, failure: Failure) -> record::Outcome {
+pub fn failed(scheme: &str, title: &str, failure: Failure) -> record::Outcome {
     record::Outcome::Failed(Failed {
-        scheme: config.scheme.clone(),
+        scheme: scheme.into(),
         title: title.into(),
         reason: match failure {
             Failure::Refused(refusal) => Reason::Refused(refusal.message),

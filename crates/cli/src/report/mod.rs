@@ -4,6 +4,7 @@ pub mod text;
 
 use floatgate_sim::record::Document;
 use floatgate_sim::record::fleet::FleetDocument;
+use floatgate_sim::record::sweep::SweepDocument;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -12,6 +13,7 @@ const STYLE: &str = include_str!("report.css");
 const PLOTS: &str = include_str!("plots.js");
 const RUNS: &str = include_str!("report.js");
 const FLEET: &str = include_str!("fleet.js");
+const SWEEP: &str = include_str!("sweep.js");
 
 /// The report of a run or a comparison as one file that needs nothing else: data, style and script are inside.
 pub fn html(document: &Document) -> String {
@@ -21,6 +23,11 @@ pub fn html(document: &Document) -> String {
 /// The report of a fleet, likewise.
 pub fn fleet_html(document: &FleetDocument) -> String {
     page(document, FLEET)
+}
+
+/// The report of a sweep, likewise.
+pub fn sweep_html(document: &SweepDocument) -> String {
+    page(document, SWEEP)
 }
 
 fn page(document: &impl Serialize, script: &str) -> String {

@@ -1,8 +1,8 @@
 "use strict";
 // One document of results in, one page out. No library: a few scales, axes and marks in SVG.
 const doc = JSON.parse(document.getElementById("data").textContent);
-// Schemes that ran; of a fleet each has its distributions.
-const runs = doc.results.filter((r) => r.counters || r.write_amplification);
+// Schemes that ran; of a fleet each has its distributions, of a sweep the number of its cells.
+const runs = doc.results.filter((r) => r.counters || r.write_amplification || r.ran);
 const hidden = new Set();
 const redraws = [];
 const NS = "http://www.w3.org/2000/svg";
@@ -171,7 +171,7 @@ function card(title, sub, draw, options = {}) {
   const redraw = () => { draw(host, state); svgLabel(host, title); };
   for (const [name, choices] of Object.entries(options.choices || {})) {
     state[name] = choices[0][0];
-    if (choices.length > 4) {
+    if (choices.length > 4 || options.selects) {
       bar.append(el("select", { "aria-label": name, onchange: (e) => { state[name] = e.target.value; redraw(); } }, choices.map(([v, text]) => el("option", { value: v }, text))));
       continue;
     }

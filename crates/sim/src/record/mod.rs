@@ -14,7 +14,7 @@
 //! | `derived`, `stats` | figures made of counters; counters beyond those that conformance compares |
 //! | `wear`, `tables`, `series` | erases of blocks; mapping tables; how it went over time |
 //! | `document`, `configuration` | records of one trace and one device with what they are about |
-//! | [`fleet`], [`mod@bench`], [`recovery`] | what `floatgate fleet`, `bench` and `recovery` print |
+//! | [`fleet`], [`sweep`], [`mod@bench`], [`recovery`] | what `floatgate fleet`, `sweep`, `bench` and `recovery` print |
 
 pub mod bench;
 mod configuration;
@@ -30,6 +30,7 @@ mod schema;
 mod series;
 mod sources;
 mod stats;
+pub mod sweep;
 mod tables;
 mod time;
 mod wear;
