@@ -98,6 +98,12 @@ impl Choice {
         }
     }
 
+    /// The files that are read, as far as they are files.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        let bundled = |file: &&String| BUNDLED.iter().all(|known| known.name != **file);
+        self.files.iter().filter(bundled).map(Path::new)
+    }
+
     /// The files, one by one.
     pub fn each(&self) -> impl Iterator<Item = Self> + '_ {
         self.files.iter().map(|file| Self {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::path::Path;
 
 /// Where in a trace something is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +54,27 @@ impl TraceError {
         self.position = position;
         self.excerpt = excerpt;
         self
+    }
+
+    /// Why a file cannot be written, with what helps.
+    pub fn output(path: &Path, error: &io::Error) -> Self {
+        use io::ErrorKind as Kind;
+        let hint = match error.kind() {
+            Kind::StorageFull | Kind::QuotaExceeded => "free some space, or write to another disk",
+            Kind::FileTooLarge => {
+                "no larger file is allowed there: see `ulimit -f`, or write to another disk"
+            }
+            Kind::PermissionDenied | Kind::ReadOnlyFilesystem => {
+                "check the permissions of the file and of its folder, or write to another"
+            }
+            Kind::BrokenPipe => "the program that reads it has ended",
+            _ => "name a file in a folder that exists and may be written",
+        };
+        TraceError::file(
+            &path.display().to_string(),
+            format!("cannot write: {error}"),
+        )
+        .hint(hint)
     }
 
     /// An error of the operating system or of a decompressor.

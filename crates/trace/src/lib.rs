@@ -11,6 +11,7 @@
 //! | [`Writer`], [`WriteOptions`] | writing; an error leaves no partial file behind |
 //! | [`split`] | a trace of many volumes into its volumes, in bounded memory |
 //! | [`columns`] | tables in Parquet and CSV |
+//! | [`outfile`] | files for the user: whole or not at all |
 //! | [`generate`] | synthetic page requests, reproducible bit for bit |
 //! | [`stats`] | workload statistics, streaming |
 //!
@@ -40,6 +41,7 @@ mod input;
 mod merged;
 mod open;
 mod options;
+pub mod outfile;
 mod parse;
 mod reader;
 mod request;

@@ -11,7 +11,7 @@ use floatgate_sim::run::{Decoded, Progress};
 
 use super::parallel;
 use super::schemes::find;
-use super::study::{Scan, Study, document, failed, notes_text, write_report};
+use super::study::{REPORT_FLAG, Scan, Study, document, failed, notes_text, write_report};
 use crate::args::CompareArgs;
 use crate::config::sizing::{Failure, guarded, size, try_out};
 use crate::errors::{Outcome, Problem};
@@ -30,6 +30,8 @@ pub fn run(args: &CompareArgs, schemes: &[Scheme]) -> Outcome<()> {
     let mut study = Study::new(&args.setup, schemes)?;
     let (chosen, explicit) = chosen(args, &study, schemes)?;
     study.settings.check_options(&chosen)?;
+    let report = report_path(args);
+    study.check_files(&args.setup, &[(REPORT_FLAG, report.as_deref())])?;
     let trace = study.choice.decode()?;
     let mut scan = Scan::new(&study.plan);
     scan.add(&trace.requests);
@@ -247,7 +249,7 @@ fn finish(
         output::print(&format!("\n{table}{}\n", notes_text(&document.notes)))?;
     }
     if let Some(path) = report_path(args) {
-        write_report(&path, &document)?;
+        write_report(&path, &crate::report::html(&document))?;
     }
     bug.map_or(Ok(()), Err)
 }

@@ -7,7 +7,7 @@ use floatgate_sim::run::Progress;
 use floatgate_sim::streamed::Streamed;
 
 use super::schemes::find;
-use super::study::{Scan, Study, document, notes_text, write_report};
+use super::study::{REPORT_FLAG, Scan, Study, document, notes_text, write_report};
 use crate::args::RunArgs;
 use crate::config::sizing::{guarded, size, try_out};
 use crate::errors::Outcome;
@@ -15,7 +15,7 @@ use crate::memory;
 use crate::notes;
 use crate::output;
 use crate::progress::Bar;
-use crate::report::text;
+use crate::report::{self, text};
 use crate::table::bytes;
 use crate::traces::About;
 
@@ -33,6 +33,15 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
         .or_else(|| study.settings.text("scheme.name"));
     let scheme = find(schemes, named.unwrap_or(DEFAULT_SCHEME))?;
     study.settings.check_options(&[scheme])?;
+    let outputs = [
+        (REPORT_FLAG, args.setup.report.as_deref()),
+        ("--requests-out", args.requests_out.as_deref()),
+    ];
+    study.check_files(&args.setup, &outputs)?;
+    let mut rows = match &args.requests_out {
+        Some(path) => Some(RequestsFile::create(path)?),
+        None => None,
+    };
     let (scan, about) = scan(&study)?;
     size(
         &mut study.plan,
@@ -59,10 +68,6 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
     let mut progress = |step| match step {
         Progress::Ageing => bar.message("ages"),
         Progress::Played(n) => bar.add(n),
-    };
-    let mut rows = match &args.requests_out {
-        Some(path) => Some(RequestsFile::create(path)?),
-        None => None,
     };
     let record = guarded(|| {
         let mut source = Streamed::new(move || choice.open())?;
@@ -99,7 +104,7 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
         output::print(&format!("\n{text}{}\n", notes_text(&document.notes)))?;
     }
     match &args.setup.report {
-        Some(path) => write_report(path, &document),
+        Some(path) => write_report(path, &report::html(&document)),
         None => Ok(()),
     }
 }

@@ -16,7 +16,6 @@ use crate::config::resolve::{Plan, refused};
 use crate::config::sizing::{Extent, Failure};
 use crate::errors::{Outcome, Problem};
 use crate::output;
-use crate::report;
 use crate::traces::{About, Choice};
 
 /// Settings that are right one by one and together, and the trace they are about.
@@ -51,6 +50,19 @@ impl Study {
             choice,
             plan,
         })
+    }
+
+    /// Finds out before the work whether the files that are asked for, each with its flag, can be written.
+    ///
+    /// # Errors
+    /// As [`output::check_files`].
+    pub fn check_files(&self, setup: &Setup, outputs: &[(&str, Option<&Path>)]) -> Outcome<()> {
+        let inputs: Vec<&Path> = self.choice.paths().chain(setup.config.as_deref()).collect();
+        let outputs: Vec<(&str, &Path)> = outputs
+            .iter()
+            .filter_map(|&(flag, path)| Some((flag, path?)))
+            .collect();
+        output::check_files(&outputs, &inputs)
     }
 
     /// The problem of a failed run, pointing at the setting to blame where there is one.
@@ -152,12 +164,15 @@ pub fn failed(config: &RunConfig, title: &str, failure: Failure) -> record::Outc
     })
 }
 
+/// The flag of the report.
+pub const REPORT_FLAG: &str = "--report";
+
 /// Writes the report and says where it is.
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn write_report(path: &Path, document: &Document) -> Outcome<()> {
-    output::write_file(path, &report::html(document))?;
+pub fn write_report(path: &Path, html: &str) -> Outcome<()> {
+    output::write_file(REPORT_FLAG, path, html)?;
     output::tell(&format!("Report: {}", path.display()));
     Ok(())
 }

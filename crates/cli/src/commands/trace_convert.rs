@@ -18,6 +18,8 @@ pub fn run(args: &ConvertArgs) -> Outcome<()> {
         read.volume.as_deref(),
         read.page_bytes,
     )?;
+    let inputs: Vec<_> = choice.paths().collect();
+    output::check_files(&[("OUT", &args.out)], &inputs)?;
     let mut reader = choice.open()?;
     let mut writer = Writer::create(
         &args.out,
@@ -31,16 +33,13 @@ pub fn run(args: &ConvertArgs) -> Outcome<()> {
     let about = About::of(&choice, &reader);
     if args.json {
         let written = serde_json::to_value(summary).unwrap_or_default();
-        return output::print_json(
-            &json!({"trace": about.record(), "format": format.name(), "written": written}),
-        );
+        let value = json!({"trace": about.record(), "format": format.name(), "written": written});
+        return output::report(&args.out, &output::json(&value)?);
     }
     let out = args.out.display();
-    output::print(&format!(
-        "{}\n{out} ({format}): {}\n",
-        about.describe(),
-        summary_text(&summary)
-    ))
+    let text = summary_text(&summary);
+    let text = format!("{}\n{out} ({format}): {text}\n", about.describe());
+    output::report(&args.out, &text)
 }
 
 /// The format that was asked for, if any.
