@@ -59,13 +59,16 @@ pub fn check_files(outputs: &[(&str, &Path)], inputs: &[&Path]) -> Outcome<()> {
         let shown = path.display();
         let destination = Destination::of(path).map_err(|error| not_written(flag, error))?;
         if inputs.iter().any(|input| destination.replaces(input)) {
-            return Err(
-                Problem::new(format!("{flag} {shown}: this file is read by the same command"))
-                    .help("name another file to write"),
-            );
+            return Err(Problem::new(format!(
+                "{flag} {shown}: this file is read by the same command"
+            ))
+            .help("name another file to write"));
         }
         if let Some((other, first, _)) = checked.iter().find(|(.., d)| d.collides(&destination)) {
-            let text = format!("{flag} {shown} and {other} {} are one file", first.display());
+            let text = format!(
+                "{flag} {shown} and {other} {} are one file",
+                first.display()
+            );
             return Err(Problem::new(text).help("name two files"));
         }
         checked.push((flag, path, destination));

@@ -33,8 +33,8 @@ use crate::error::TraceError;
 
 mod temporary;
 
-pub use temporary::{Abandoned, abandon_all, left_behind};
 use temporary::Temporary;
+pub use temporary::{Abandoned, abandon_all, left_behind};
 
 /// Where an output goes.
 #[derive(Debug)]
@@ -238,11 +238,7 @@ fn new_target(path: &Path) -> Result<PathBuf, TraceError> {
 }
 
 /// Checks that a file can be created in a folder and renamed over the one that exists.
-fn check_folder(
-    path: &Path,
-    folder: &Path,
-    existing: Option<&Metadata>,
-) -> Result<(), TraceError> {
+fn check_folder(path: &Path, folder: &Path, existing: Option<&Metadata>) -> Result<(), TraceError> {
     let refuse = |text: String, hint: &str| {
         TraceError::file(&path.display().to_string(), format!("cannot write: {text}")).hint(hint)
     };

@@ -113,9 +113,9 @@ impl Writer {
         let mut line = Vec::with_capacity(128);
         let body = match format {
             #[cfg(feature = "parquet")]
-            Format::Parquet => Body::Parquet(Box::new(
-                parquet::ParquetWriter::new(file).map_err(making)?,
-            )),
+            Format::Parquet => {
+                Body::Parquet(Box::new(parquet::ParquetWriter::new(file).map_err(making)?))
+            }
             _ => {
                 let mut sink = Sink::new(file, compression).map_err(making)?;
                 let lines = lines::Lines::new(format, options.page_bytes);
