@@ -1,14 +1,17 @@
 //! Opening traces: files, several files as one, and the two that are part of the program.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use floatgate_sim::record;
 use floatgate_trace::{
-    Counts, Format, OpenOptions, Reader, Request, TraceError, open, open_merged, open_reader,
+    Counts, Format, OpenOptions, Reader, Request, Spool, TraceError, open, open_merged_with,
+    open_reader,
 };
 
 use crate::config::Settings;
 use crate::errors::{Outcome, Place, Problem};
+use crate::progress::Bar;
 use crate::table::{count, some};
 
 /// A trace inside the program.
@@ -39,6 +42,8 @@ const DEFAULT: &str = "oltp-postgres";
 #[derive(Clone, Debug)]
 pub struct Choice {
     files: Vec<String>,
+    /// Those that can be read only once, by name.
+    spools: HashMap<String, Spool>,
     options: OpenOptions,
 }
 
@@ -65,6 +70,7 @@ impl Choice {
         };
         Ok(Self {
             files: files.to_vec(),
+            spools: HashMap::new(),
             options,
         })
     }
@@ -108,6 +114,7 @@ impl Choice {
     pub fn each(&self) -> impl Iterator<Item = Self> + '_ {
         self.files.iter().map(|file| Self {
             files: vec![file.clone()],
+            spools: self.spools.clone(),
             options: self.options.clone(),
         })
     }
@@ -133,13 +140,30 @@ impl Choice {
     /// # Errors
     /// If it cannot be read or is not understood.
     pub fn open(&self) -> Result<Reader, TraceError> {
-        match &self.files[..] {
-            [one] => match BUNDLED.iter().find(|bundled| bundled.name == one) {
-                Some(bundled) => open_reader(bundled.file, Box::new(bundled.bytes), &self.options),
-                None => open(one, &self.options).map_err(name_bundled),
-            },
-            several => open_merged(several, &self.options),
+        open_merged_with(&self.files, &self.options, |file, options| {
+            if let Some(bundled) = BUNDLED.iter().find(|bundled| bundled.name == file) {
+                return open_reader(bundled.file, Box::new(bundled.bytes), options);
+            }
+            match self.spools.get(file) {
+                Some(spool) => spool.open(options),
+                None => open(file, options).map_err(name_bundled),
+            }
+        })
+    }
+
+    /// Keeps what comes from pipes, so that [`open`](Self::open) can be called more than once.
+    ///
+    /// # Errors
+    /// If a pipe cannot be read, or there is no room for what comes out of it.
+    pub fn keep_streams(&mut self) -> Outcome<()> {
+        for file in &self.files {
+            if !self.spools.contains_key(file) && Spool::needed(file) {
+                let waiting = Bar::waiting(&format!("reads {file} to its end"));
+                self.spools.insert(file.clone(), Spool::of(file)?);
+                waiting.done();
+            }
         }
+        Ok(())
     }
 
     /// Reads all of it into memory.

@@ -293,15 +293,14 @@ fn a_full_disk_leaves_nothing() {
 
 /// Calls `body` with `small`, a file system of 64 KiB, if one can be mounted.
 fn on_small_disk(place: &Place, body: impl FnOnce(&Path)) {
-    use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
     let folder = place.path("small");
     std::fs::create_dir(&folder).unwrap();
-    let mounted = mount("tmpfs", &folder, "tmpfs", MountFlags::empty(), c"size=64k");
-    if let Err(error) = mounted {
-        return eprintln!("left out: no file system can be mounted here: {error}");
+    let mounted = shell(place, "mount -t tmpfs -o size=64k tmpfs small");
+    if !mounted.status.success() {
+        return eprintln!("left out: no file system can be mounted here");
     }
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| body(&folder)));
-    unmount(&folder, UnmountFlags::DETACH).unwrap();
+    assert!(shell(place, "umount -l small").status.success());
     if let Err(panic) = outcome {
         std::panic::resume_unwind(panic);
     }
@@ -323,8 +322,8 @@ fn temporary(place: &Place) -> String {
     panic!("no temporary file in a minute");
 }
 
-/// A command that waits for more of its trace, with its output begun.
-fn waiting(place: &Place, arguments: &str) -> (Child, Box<dyn Write>) {
+/// A command with its output begun: it waits for more of its trace, if that is the FIFO.
+fn waiting(place: &Place, arguments: &str) -> (Child, std::fs::File) {
     if !place.path("fifo.csv").exists() {
         assert!(node(&place.path("fifo.csv"), FileType::Fifo, 0o600, 0));
     }
@@ -334,11 +333,11 @@ fn waiting(place: &Place, arguments: &str) -> (Child, Box<dyn Write>) {
         .write(true)
         .open(place.path("fifo.csv"));
     let mut fifo = fifo.unwrap();
-    fifo.write_all("time_ns,op,offset,size\n".repeat(1000).as_bytes())
-        .unwrap();
-    fifo.write_all("0,W,0,4096\n".repeat(5000)[..40_000].as_bytes())
-        .unwrap();
-    (child, Box::new(fifo))
+    if arguments.contains("fifo") {
+        let trace = format!("time_ns,op,offset,size\n{}", "0,W,0,4096\n".repeat(10_000));
+        fifo.write_all(trace.as_bytes()).unwrap();
+    }
+    (child, fifo)
 }
 
 #[test]

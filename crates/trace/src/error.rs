@@ -77,6 +77,15 @@ impl TraceError {
         .hint(hint)
     }
 
+    /// What was to go to a temporary file without a name cannot be written or read there.
+    pub(crate) fn temporary(what: &str, error: &io::Error) -> Self {
+        let folder = std::env::temp_dir().display().to_string();
+        TraceError::file(&folder, format!("a temporary file failed: {error}")).hint(format!(
+            "{what} goes to a temporary file in that folder: free some space there, or name another \
+             in TMPDIR"
+        ))
+    }
+
     /// An error of the operating system or of a decompressor.
     pub(crate) fn io(path: &str, doing: &str, error: &io::Error) -> Self {
         let hint = match error.kind() {

@@ -5,7 +5,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`open`], [`open_reader`], [`open_merged`], [`Reader`] | reading: transparent decompression, detection by content, streaming |
+//! | [`open`], [`open_reader`], [`open_merged`], [`Spool`], [`Reader`] | reading: transparent decompression, detection by content, streaming |
 //! | [`Request`], [`Op`], [`Counts`] | what a trace is made of |
 //! | [`Format`] | the formats, their names and extensions |
 //! | [`Writer`], [`WriteOptions`] | writing; an error leaves no partial file behind |
@@ -48,15 +48,17 @@ mod request;
 mod sink;
 mod source;
 pub mod split;
+mod spool;
 pub mod stats;
 mod volumes;
 mod write;
 
 pub use error::{Position, TraceError};
 pub use formats::{AddressUnit, BlockEvent, Format, TimeUnit};
-pub use open::{open, open_merged, open_reader};
+pub use open::{open, open_merged, open_merged_with, open_reader};
 pub use options::OpenOptions;
 pub use reader::Reader;
 pub use request::{Counts, Op, Request};
 pub use source::Compression;
+pub use spool::Spool;
 pub use write::{WriteOptions, WriteSummary, Writer};

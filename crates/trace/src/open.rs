@@ -14,6 +14,9 @@ use crate::options::OpenOptions;
 use crate::reader::{Parts, Reader, stopped};
 use crate::source::{self, Compression};
 
+/// What some programs write before a text in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Opens a trace file.
 ///
 /// Compression (gzip, xz, Zstandard, bzip2) is recognised by its magic number, the format by the
@@ -46,7 +49,7 @@ pub fn open_reader(
     open_with(name, stream, None, None, options)
 }
 
-fn open_with(
+pub(crate) fn open_with(
     name: &str,
     raw: Box<dyn Read + Send>,
     path: Option<&Path>,
@@ -56,6 +59,10 @@ fn open_with(
     let reading = |e: &std::io::Error| TraceError::io(name, "cannot read the trace", e);
     let source = source::open(raw).map_err(|e| reading(&e))?;
     let mut input = Input::new(source.stream);
+    let binary = options.format.is_some_and(Format::is_binary);
+    if !binary && input.peek(BYTE_ORDER_MARK.len()).map_err(|e| reading(&e))? == BYTE_ORDER_MARK {
+        input.skip(BYTE_ORDER_MARK.len()).map_err(|e| reading(&e))?;
+    }
     let peek = input.peek(PEEK_BYTES).map_err(|e| reading(&e))?;
     if peek.is_empty() {
         return Err(TraceError::file(name, "the trace is empty")
@@ -108,20 +115,32 @@ pub fn open_merged<P: AsRef<Path>>(
     paths: &[P],
     options: &OpenOptions,
 ) -> Result<Reader, TraceError> {
-    let first = match paths {
+    open_merged_with(paths, options, |path, options| open(path, options))
+}
+
+/// Opens several traces, each by `open`, as [`open_merged`] does.
+///
+/// # Errors
+/// As [`open_merged`].
+pub fn open_merged_with<T>(
+    traces: &[T],
+    options: &OpenOptions,
+    open: impl Fn(&T, &OpenOptions) -> Result<Reader, TraceError>,
+) -> Result<Reader, TraceError> {
+    match traces {
         [] => return Err(TraceError::file("", "no trace was named")),
         [one] => return open(one, options),
-        [first, ..] => first.as_ref().display().to_string(),
-    };
+        _ => {}
+    }
     let member_options = OpenOptions {
         volume: None,
         volume_name: None,
         ..options.clone()
     };
-    let mut parts: Vec<Reader> = Vec::with_capacity(paths.len());
+    let mut parts: Vec<Reader> = Vec::with_capacity(traces.len());
     let mut total = Some(0u64);
-    for path in paths {
-        let mut part = open(path, &member_options)?;
+    for trace in traces {
+        let mut part = open(trace, &member_options)?;
         if let Some(before) = parts.first()
             && before.format() != part.format()
         {
@@ -140,12 +159,14 @@ pub fn open_merged<P: AsRef<Path>>(
         total = total.zip(part.bytes_total()).map(|(a, b)| a + b);
         parts.push(part);
     }
+    let first = parts[0].path();
+    let path = format!("{first} and {} more", traces.len() - 1);
     let format = parts[0].format();
     let compression = parts[0].compression();
     let count = Arc::new(AtomicU64::new(0));
     Ok(Reader::new(
         Parts {
-            path: format!("{first} and {} more", paths.len() - 1),
+            path,
             format,
             compression,
             decoder: Box::new(Merged::new(parts, Arc::clone(&count))),

@@ -225,7 +225,7 @@ fn new_target(path: &Path) -> Result<PathBuf, TraceError> {
     let failed = |error: &io::Error| TraceError::output(path, error);
     let mut target = path.to_owned();
     while let Ok(link) = target.read_link() {
-        target = folder_of(&target).join(link);
+        target = target.with_file_name(link);
     }
     let names_folder = target.as_os_str().as_encoded_bytes().ends_with(b"/");
     let Some(name) = target.file_name().filter(|_| !names_folder) else {

@@ -42,6 +42,8 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
         Some(path) => Some(RequestsFile::create(path)?),
         None => None,
     };
+    // The trace is read twice: to size the device, and to play it.
+    study.choice.keep_streams()?;
     let (scan, about) = scan(&study)?;
     size(
         &mut study.plan,

@@ -190,6 +190,11 @@ impl Format {
         )
     }
 
+    /// Whether it is no text.
+    pub(crate) const fn is_binary(self) -> bool {
+        matches!(self, Format::Blktrace | Format::Vscsi | Format::Parquet)
+    }
+
     /// Whether it is one of the five-column formats, which differ in units only.
     pub const fn is_five_columns(self) -> bool {
         matches!(

@@ -5,7 +5,7 @@
 //! further columns are ignored. Columns may be nullable, but not hold a null.
 
 use std::fs::File;
-use std::io::{self, Seek};
+use std::io::{self, Read, Seek, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use super::{Decoder, Parsed, request};
 use crate::Op;
-use crate::error::{Fault, Position, Stop};
+use crate::error::{Fault, Position, Stop, TraceError};
 use crate::input::Input;
 use crate::volumes::Volumes;
 
@@ -80,8 +80,19 @@ impl ParquetDecoder {
         let file = match path {
             Some(path) => File::open(path)?,
             None => {
-                let mut file = tempfile::tempfile()?;
-                io::copy(&mut input.into_rest(), &mut file)?;
+                let failed = |e: io::Error| {
+                    let what = "a Parquet file that is compressed or comes from a pipe";
+                    Stop::Placed(Box::new(TraceError::temporary(what, &e)))
+                };
+                let mut file = tempfile::tempfile().map_err(failed)?;
+                let mut rest = input.into_rest();
+                let mut buffer = vec![0; 64 << 10];
+                loop {
+                    match rest.read(&mut buffer)? {
+                        0 => break,
+                        n => file.write_all(&buffer[..n]).map_err(failed)?,
+                    }
+                }
                 file.rewind()?;
                 file
             }
