@@ -327,7 +327,15 @@ fn waiting(place: &Place, arguments: &str) -> (Child, std::fs::File) {
     if !place.path("fifo.csv").exists() {
         assert!(node(&place.path("fifo.csv"), FileType::Fifo, 0o600, 0));
     }
-    let child = program(place, arguments).spawn().unwrap();
+    // Whoever runs the tests in the background of a script has interrupts ignored, and so would the program.
+    let child = Command::new("env")
+        .args(["--default-signal=HUP,INT", env!("CARGO_BIN_EXE_floatgate")])
+        .args(arguments.split_whitespace())
+        .current_dir(place.path("."))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let fifo = std::fs::File::options()
         .read(true)
         .write(true)

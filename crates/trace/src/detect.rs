@@ -64,11 +64,13 @@ pub(crate) fn detect(peek: &[u8], whole: bool, name: &str) -> Result<Format, Fau
     let Some(shown) = first_unknown.or(lines.first().copied()) else {
         return Err(Fault::new("the trace is empty").hint("it has no line that is not blank"));
     };
-    Err(Fault::new(format!(
+    let mut fault = Fault::new(format!(
         "no trace format is recognised; the first line is\n  | {}",
         excerpt(shown)
     ))
-    .hint(format!("say the format; it is one of {}", Format::names())))
+    .hint(format!("say the format; it is one of {}", Format::names()));
+    fault.unrecognised = Some(String::from_utf8_lossy(shown).into_owned());
+    Err(fault)
 }
 
 /// The non-blank lines; the last one only if it is complete.

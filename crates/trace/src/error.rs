@@ -29,6 +29,8 @@ pub struct TraceError {
     pub excerpt: Option<String>,
     /// What to do.
     pub hint: Option<String>,
+    /// The first line of a text whose format was not recognised.
+    pub unrecognised: Option<String>,
 }
 
 impl TraceError {
@@ -40,6 +42,7 @@ impl TraceError {
             message: message.into(),
             excerpt: None,
             hint: None,
+            unrecognised: None,
         }
     }
 
@@ -131,6 +134,8 @@ impl std::error::Error for TraceError {}
 pub(crate) struct Fault {
     pub message: String,
     pub hint: Option<String>,
+    /// As in [`TraceError`].
+    pub unrecognised: Option<String>,
 }
 
 impl Fault {
@@ -138,6 +143,7 @@ impl Fault {
         Fault {
             message: message.into(),
             hint: None,
+            unrecognised: None,
         }
     }
 

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`open`], [`open_reader`], [`open_merged`], [`Spool`], [`Reader`] | reading: transparent decompression, detection by content, streaming |
 //! | [`Request`], [`Op`], [`Counts`] | what a trace is made of |
-//! | [`Format`] | the formats, their names and extensions |
+//! | [`Format`], [`Layout`] | the formats, their names and extensions; tables whose columns the user names |
 //! | [`Writer`], [`WriteOptions`] | writing; an error leaves no partial file behind |
 //! | [`split`] | a trace of many volumes into its volumes, in bounded memory |
 //! | [`columns`] | tables in Parquet and CSV |
@@ -33,11 +33,13 @@
 //! ```
 
 pub mod columns;
+mod delimited;
 mod detect;
 mod error;
 mod formats;
 pub mod generate;
 mod input;
+mod layout;
 mod merged;
 mod open;
 mod options;
@@ -55,6 +57,7 @@ mod write;
 
 pub use error::{Position, TraceError};
 pub use formats::{AddressUnit, BlockEvent, Format, TimeUnit};
+pub use layout::{Layout, LayoutError, guess};
 pub use open::{open, open_merged, open_merged_with, open_reader};
 pub use options::OpenOptions;
 pub use reader::Reader;

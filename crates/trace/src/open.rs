@@ -68,14 +68,29 @@ pub(crate) fn open_with(
         return Err(TraceError::file(name, "the trace is empty")
             .hint("the file has no bytes; was it written or downloaded completely?"));
     }
-    let format = match options.format {
-        Some(format) => format,
-        None => crate::detect::detect(peek, peek.len() < PEEK_BYTES, name).map_err(|fault| {
+    let whole = peek.len() < PEEK_BYTES;
+    let format = match (options.format, &options.columns) {
+        (None, Some(_)) => Format::Columns,
+        (Some(format), None) => format,
+        (Some(_), Some(_)) => {
+            return Err(
+                TraceError::file(name, "both a format and columns are given")
+                    .hint("leave the format out; a table that says what its columns hold has none"),
+            );
+        }
+        (None, None) => crate::detect::detect(peek, whole, name).map_err(|fault| {
             let mut error = TraceError::file(name, fault.message);
-            error.hint = fault.hint;
+            (error.hint, error.unrecognised) = (fault.hint, fault.unrecognised);
             error
         })?,
     };
+    let is_parquet = peek.starts_with(b"PAR1");
+    if format == Format::Columns && !is_parquet && peek.contains(&0) {
+        return Err(
+            TraceError::file(name, "this is no table of text and no Parquet")
+                .hint("leave the columns out, so that the format is detected"),
+        );
+    }
     if !format.is_five_columns() && (options.time_unit.is_some() || options.address_unit.is_some())
     {
         return Err(TraceError::file(
@@ -90,7 +105,15 @@ pub(crate) fn open_with(
             .peek(PEEK_BYTES)
             .map_or(BlockEvent::Queue, |peek| event_of(format, peek))
     });
-    let decoder = decoder(name, format, input, path, &source.count, event, options)?;
+    let decoder = decoder(
+        name,
+        (format, is_parquet),
+        input,
+        path,
+        &source.count,
+        event,
+        options,
+    )?;
     Ok(Reader::new(
         Parts {
             path: name.to_owned(),
@@ -191,10 +214,10 @@ fn event_of(format: Format, peek: &[u8]) -> BlockEvent {
     }
 }
 
-/// The decoder of a format.
+/// The decoder of a format; a table with columns of its own may be Parquet.
 fn decoder(
     name: &str,
-    format: Format,
+    (format, is_parquet): (Format, bool),
     input: Input,
     path: Option<&Path>,
     count: &Arc<AtomicU64>,
@@ -227,16 +250,27 @@ fn decoder(
         Format::Pages => text(input, formats::pages::Pages::new(options.page_bytes)),
         Format::HashText => text(input, formats::hash_text::HashText::default()),
         Format::Blktrace => Box::new(formats::blktrace::Blktrace::new(input, event)),
+        Format::Columns if !is_parquet => {
+            let layout = options.columns.clone().ok_or_else(|| {
+                TraceError::file(name, "the columns are missing").hint("say what they hold")
+            })?;
+            text(input, formats::columns::Table::new(layout))
+        }
         Format::Vscsi => Box::new(
             formats::vscsi::Vscsi::new(input).map_err(|stop| stopped(name, stop, None, None))?,
         ),
         #[cfg(feature = "parquet")]
-        Format::Parquet => Box::new(
-            formats::parquet::ParquetDecoder::new(input, path, Arc::clone(count))
-                .map_err(|stop| stopped(name, stop, None, None))?,
+        Format::Parquet | Format::Columns => Box::new(
+            formats::parquet::ParquetDecoder::new(
+                input,
+                path,
+                options.columns.clone(),
+                Arc::clone(count),
+            )
+            .map_err(|stop| stopped(name, stop, None, None))?,
         ),
         #[cfg(not(feature = "parquet"))]
-        Format::Parquet => {
+        Format::Parquet | Format::Columns => {
             return Err(
                 TraceError::file(name, "this build cannot read Parquet").hint(
                     "build with the feature 'parquet', or convert the trace with a build that has it",
