@@ -69,6 +69,15 @@ It describes run, compare, fleet, bench and recovery. docs/record.md tells where
     },
 }
 
+/// What the columns of a trace hold.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ColumnsArgs {
+    /// What the columns of a CSV or Parquet file hold, as time:s,offset:B,size:B,op by position or
+    /// time=When:us,offset=LBA:sectors,size=Len:B,op=Type by name (docs/formats.md)
+    #[arg(long, value_name = "COLUMNS")]
+    pub columns: Option<String>,
+}
+
 /// What `run` and `compare` have in common.
 #[derive(Debug, Args)]
 pub struct Setup {
@@ -78,6 +87,9 @@ pub struct Setup {
     /// Trace file, or a bundled trace: oltp-postgres, desktop. Several --trace are merged by time
     #[arg(long, value_name = "FILE")]
     pub trace: Vec<String>,
+    /// How to read it
+    #[command(flatten)]
+    pub columns: ColumnsArgs,
     /// Override a key of the configuration
     #[arg(long, value_name = "SECTION.KEY=VALUE")]
     pub set: Vec<String>,
@@ -334,11 +346,14 @@ pub enum TraceCommand {
 }
 
 /// How a trace is read.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct ReadArgs {
     /// Format of the input, where detection should not decide
     #[arg(long, value_name = "FORMAT")]
     pub from: Option<String>,
+    /// Its columns, where it is a table
+    #[command(flatten)]
+    pub columns: ColumnsArgs,
     /// Only the requests of this volume
     #[arg(long, value_name = "NAME")]
     pub volume: Option<String>,
@@ -352,7 +367,8 @@ pub struct ReadArgs {
 #[command(after_help = formats_help("Examples:
   floatgate trace info oltp-postgres
   floatgate trace info sda.blktrace.0 sda.blktrace.1      (several files are merged by time)
-  floatgate trace info web.csv.gz --log-window 4096 --json"))]
+  floatgate trace info web.csv.gz --log-window 4096 --json
+  floatgate trace info my.csv --columns time:ms,_,offset:sectors,size:B,op:1=W/0=R"))]
 pub struct InfoArgs {
     /// The trace, or a bundled one: oltp-postgres, desktop
     #[arg(required = true, value_name = "FILE")]

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use floatgate_sim::record;
 use floatgate_trace::{
-    Counts, Format, OpenOptions, Reader, Request, Spool, TraceError, open, open_merged_with,
-    open_reader,
+    Counts, Format, Layout, OpenOptions, Reader, Request, Spool, TraceError, guess, open,
+    open_merged_with, open_reader,
 };
 
+use crate::args::{ColumnsArgs, ReadArgs};
 use crate::config::Settings;
 use crate::errors::{Outcome, Place, Problem};
 use crate::progress::Bar;
@@ -45,54 +46,61 @@ pub struct Choice {
     /// Those that can be read only once, by name.
     spools: HashMap<String, Spool>,
     options: OpenOptions,
+    /// How a format is named.
+    format_flag: &'static str,
 }
 
 impl Choice {
     /// These files, read so.
     ///
     /// # Errors
-    /// If there is no such format.
-    pub fn new(
-        files: &[String],
-        format: Option<&str>,
-        volume: Option<&str>,
-        page_bytes: u32,
-    ) -> Outcome<Self> {
-        let format = format
-            .map(str::parse::<Format>)
-            .transpose()
-            .map_err(Problem::new)?;
-        let options = OpenOptions {
-            format,
-            volume_name: volume.map(Into::into),
-            page_bytes,
-            ..OpenOptions::default()
-        };
+    /// If there is no such format, or the columns are not understood.
+    pub fn new(files: &[String], read: &ReadArgs) -> Outcome<Self> {
         Ok(Self {
             files: files.to_vec(),
             spools: HashMap::new(),
-            options,
+            options: OpenOptions {
+                format: read.from.as_deref().map(format).transpose()?,
+                columns: columns("--columns", read.columns.columns.as_deref())?,
+                volume_name: read.volume.clone(),
+                page_bytes: read.page_bytes,
+                ..OpenOptions::default()
+            },
+            format_flag: "--from FORMAT",
         })
     }
 
     /// The files of the command line, or the one of the settings, or the default.
     ///
     /// # Errors
-    /// Points at a format that does not exist.
-    pub fn of(files: &[String], settings: &Settings) -> Outcome<Self> {
+    /// Points at a format that does not exist, or at columns that are not understood.
+    pub fn of(files: &[String], given: &ColumnsArgs, settings: &Settings) -> Outcome<Self> {
         let files = match settings.text("trace.file") {
             _ if !files.is_empty() => files.to_vec(),
             Some(file) => vec![beside(file, &settings.place("trace.file"))],
             None => vec![DEFAULT.to_string()],
         };
-        let page_bytes = settings.small("trace.page_bytes").unwrap_or(0);
-        Self::new(
-            &files,
-            settings.text("trace.format"),
-            settings.text("trace.volume"),
-            page_bytes,
-        )
-        .map_err(|problem| problem.at(&settings.place("trace.format")))
+        let at = |key: &'static str| move |problem: Problem| problem.at(&settings.place(key));
+        let in_settings = columns("trace.columns", settings.text("trace.columns"));
+        let in_settings = in_settings.map_err(at("trace.columns"))?;
+        let given = columns("--columns", given.columns.as_deref())?;
+        // What the command line says wins over what a file says.
+        let format = settings.text("trace.format").filter(|_| given.is_none());
+        Ok(Self {
+            files,
+            spools: HashMap::new(),
+            options: OpenOptions {
+                format: format
+                    .map(self::format)
+                    .transpose()
+                    .map_err(at("trace.format"))?,
+                columns: given.or(in_settings),
+                volume_name: settings.text("trace.volume").map(Into::into),
+                page_bytes: settings.small("trace.page_bytes").unwrap_or(0),
+                ..OpenOptions::default()
+            },
+            format_flag: "--set trace.format=FORMAT",
+        })
     }
 
     /// What the trace is called in output.
@@ -116,6 +124,7 @@ impl Choice {
             files: vec![file.clone()],
             spools: self.spools.clone(),
             options: self.options.clone(),
+            format_flag: self.format_flag,
         })
     }
 
@@ -149,6 +158,22 @@ impl Choice {
                 None => open(file, options).map_err(name_bundled),
             }
         })
+        .map_err(|error| self.say_how(error))
+    }
+
+    /// A text in no known format may be read all the same.
+    fn say_how(&self, mut error: TraceError) -> TraceError {
+        let Some(line) = &error.unrecognised else {
+            return error;
+        };
+        let table = guess(line).unwrap_or_else(|| "time:s,offset:B,size:B,op".into());
+        let formats = Format::ALL.map(Format::name).join(", ");
+        error.hint = Some(format!(
+            "if it is a table, say what its columns hold and in which units, perhaps\n      --columns '{table}'\n    \
+             (docs/formats.md); if it is in one of these formats, name it with {}:\n      {formats}",
+            self.format_flag
+        ));
+        error
     }
 
     /// Keeps what comes from pipes, so that [`open`](Self::open) can be called more than once.
@@ -180,6 +205,26 @@ impl Choice {
             about: About::of(self, &reader),
         })
     }
+}
+
+fn format(name: &str) -> Outcome<Format> {
+    name.parse::<Format>().map_err(Problem::new)
+}
+
+/// What the columns hold, as `key` says.
+fn columns(key: &str, text: Option<&str>) -> Outcome<Option<Layout>> {
+    let layout = text.map(str::parse::<Layout>).transpose();
+    layout.map_err(|error| {
+        let (text, marked) = (&error.text, &error.at);
+        let indent = text[..marked.start].chars().count();
+        let carets = "^".repeat(text[marked.clone()].chars().count().max(1));
+        let message = &error.message;
+        Problem::new(format!(
+            "{key}: {message}\n  | {text}\n  | {:indent$}{carets}",
+            ""
+        ))
+        .help(error.hint)
+    })
 }
 
 /// The files of a folder, without hidden ones.

@@ -257,3 +257,63 @@ fn what_does_not_fit_points_at_the_part_that_was_given() {
         ran.err
     );
 }
+
+#[test]
+fn a_table_in_no_known_format() {
+    let place = Place::new();
+    place.file("t.csv", "time,offset,size,op\n0.5,4096,512,write\n");
+    for (command, flag) in [
+        ("trace info t.csv", "--from FORMAT"),
+        ("trace convert t.csv t.pages", "--from FORMAT"),
+        ("run --trace t.csv", "--set trace.format=FORMAT"),
+        (
+            "compare --trace t.csv --no-report",
+            "--set trace.format=FORMAT",
+        ),
+        ("fleet t.csv", "--set trace.format=FORMAT"),
+    ] {
+        let ran = place.run(command);
+        assert_eq!(ran.code, 2);
+        let example = "--columns 'time=time:s,offset=offset:B,size=size:B,op=op'";
+        assert!(
+            ran.err.contains(example) && ran.err.contains(flag),
+            "{}",
+            ran.err
+        );
+    }
+    assert_eq!(place.files(), ["t.csv"]);
+}
+
+#[test]
+fn columns_that_are_not_understood() {
+    let place = Place::new();
+    place.file("t.csv", "0.5,4096,512,write\n1,x,512,read\n");
+    let units = "help: offset and size take B, KiB, MiB, sectors (512 bytes), or the bytes of a unit, as in offset:4096";
+    for command in [
+        "run --trace t.csv",
+        "compare --trace t.csv",
+        "fleet t.csv",
+        "trace info t.csv",
+    ] {
+        place.run(&format!("{command} --columns time:s,offset:b7,size:B,op")).refused(&format!(
+            "error: --columns: 'b7' is no unit of sizes\n  | time:s,offset:b7,size:B,op\n  |               ^^\n  {units}"
+        ));
+    }
+    let ran = place
+        .file("a.toml", "[trace]\ncolumns = \"size\"\n")
+        .run("run --config a.toml");
+    assert!(
+        ran.err
+            .starts_with("error: trace.columns: the size has no unit\n"),
+        "{}",
+        ran.err
+    );
+    assert!(ran.err.contains("--> a.toml:2:11"), "{}", ran.err);
+    let ran = place.run("trace info t.csv --columns time:s,offset:B,size:B,op");
+    assert!(
+        ran.err
+            .starts_with("error: t.csv, line 2: the offset in column 2 is no whole number"),
+        "{}",
+        ran.err
+    );
+}

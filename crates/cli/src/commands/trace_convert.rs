@@ -12,12 +12,7 @@ use crate::traces::{About, Choice};
 /// Reads a trace and writes it again.
 pub fn run(args: &ConvertArgs) -> Outcome<()> {
     let read = &args.read;
-    let choice = Choice::new(
-        std::slice::from_ref(&args.file),
-        read.from.as_deref(),
-        read.volume.as_deref(),
-        read.page_bytes,
-    )?;
+    let choice = Choice::new(std::slice::from_ref(&args.file), read)?;
     let inputs: Vec<_> = choice.paths().collect();
     output::check_files(&[("OUT", &args.out)], &inputs)?;
     let mut reader = choice.open()?;

@@ -79,7 +79,13 @@ impl Table {
         };
         let by_name = matches!(layout.offset.place, Place::Name(_));
         let is_number = |at: usize| names.get(at).is_some_and(|cell| whole(cell).is_some());
-        let is_header = by_name || !is_number(shape.offset) && !is_number(shape.size);
+        let is_op = |at: usize| match (&layout.op, names.get(at)) {
+            (Ops::Column(_, words), Some(cell)) => op_of(cell, words).is_some(),
+            _ => false,
+        };
+        let is_request =
+            is_number(shape.offset) || is_number(shape.size) || shape.op.is_some_and(is_op);
+        let is_header = by_name || !is_request;
         if is_comment && !by_name {
             return Ok(None);
         }
