@@ -15,6 +15,7 @@ use clap_complete::Shell;
 )]
 #[command(
     after_help = "Begin with `floatgate compare`: all schemes on a bundled real trace, a table and a report.\n\
+    Files are written whole or not at all; links are followed, devices and pipes are written into.\n\
     Exit codes: 0 done, 1 conform or image check found something, 2 something in the input is wrong, 3 a bug."
 )]
 pub struct Arguments {
