@@ -99,10 +99,22 @@ pub fn write_file(flag: &str, path: &Path, text: &str) -> Outcome<()> {
     let file = Destination::of(path).and_then(Destination::create);
     let mut file = file.map_err(|error| not_written(flag, error))?;
     let written = file.write_all(text.as_bytes());
-    written
-        .and_then(|()| file.finish())
+    let written = written.and_then(|()| file.finish());
+    let written = written.map_err(|error| TraceError::output(path, &error));
+    unless_unread(written)
         .map(drop)
-        .map_err(|error| not_written(flag, TraceError::output(path, &error)))
+        .map_err(|error| not_written(flag, error))
+}
+
+/// What came of writing, or nothing if that went to a reader that has gone: as for [`print()`], that is no error.
+///
+/// # Errors
+/// Any other.
+pub fn unless_unread<T>(written: Result<T, TraceError>) -> Result<Option<T>, TraceError> {
+    match written {
+        Err(error) if error.broken_pipe => Ok(None),
+        other => other.map(Some),
+    }
 }
 
 /// Tells what was written to a file: on standard output, unless that is the file.

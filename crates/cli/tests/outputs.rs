@@ -422,12 +422,33 @@ fn what_a_killed_run_left_is_named() {
 #[test]
 fn a_reader_that_goes_is_no_failure() {
     let place = Place::new();
-    let ran = shell(&place, "floatgate schemes | head -n 1");
-    assert!(
-        ran.status.success() && ran.stderr.is_empty(),
-        "{}",
-        text(&ran.stderr)
-    );
+    small_trace(&place);
+    for command in [
+        "schemes",
+        "trace generate uniform --set requests=1000000 --to pages --out /dev/stdout",
+        "trace convert oltp-postgres --to pages /dev/stdout",
+        "run --trace t.pages --report /dev/stdout 2> told",
+    ] {
+        // The shell tells what the program ended with, not what `head` did.
+        let ran = shell(
+            &place,
+            &format!("(floatgate {command}; echo $? > code) | head -n 1"),
+        );
+        assert!(ran.stderr.is_empty(), "{command}: {}", text(&ran.stderr));
+        let code = std::fs::read_to_string(place.path("code")).unwrap();
+        assert_eq!(code, "0\n", "{command}");
+    }
+}
+
+#[test]
+fn an_interrupted_comparison_leaves_nothing() {
+    let place = Place::new();
+    let (mut child, fifo) = waiting(&place, "compare --trace fifo.csv --report r.html");
+    // It has read what came so far, so it is at work.
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(Signal::INT.as_raw()));
+    drop(fifo);
+    assert_eq!(place.files(), ["fifo.csv"]);
 }
 
 #[test]

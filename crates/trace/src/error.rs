@@ -31,6 +31,8 @@ pub struct TraceError {
     pub hint: Option<String>,
     /// The first line of a text whose format was not recognised.
     pub unrecognised: Option<String>,
+    /// Whether what is written is not wanted any more: the other end of a pipe is closed.
+    pub broken_pipe: bool,
 }
 
 impl TraceError {
@@ -43,6 +45,7 @@ impl TraceError {
             excerpt: None,
             hint: None,
             unrecognised: None,
+            broken_pipe: false,
         }
     }
 
@@ -73,11 +76,11 @@ impl TraceError {
             Kind::BrokenPipe => "the program that reads it has ended",
             _ => "name a file in a folder that exists and may be written",
         };
-        TraceError::file(
-            &path.display().to_string(),
-            format!("cannot write: {error}"),
-        )
-        .hint(hint)
+        let message = format!("cannot write: {error}");
+        TraceError {
+            broken_pipe: error.kind() == Kind::BrokenPipe,
+            ..TraceError::file(&path.display().to_string(), message).hint(hint)
+        }
     }
 
     /// What was to go to a temporary file without a name cannot be written or read there.

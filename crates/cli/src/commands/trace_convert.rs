@@ -20,11 +20,16 @@ pub fn run(args: &ConvertArgs) -> Outcome<()> {
         &args.out,
         &write_options(args.to.as_deref(), read.page_bytes)?,
     )?;
-    while let Some(request) = reader.next()? {
-        writer.write(&request)?;
-    }
     let format = writer.format();
-    let summary = writer.finish()?;
+    let written = (|| {
+        while let Some(request) = reader.next()? {
+            writer.write(&request)?;
+        }
+        writer.finish()
+    })();
+    let Some(summary) = output::unless_unread(written)? else {
+        return Ok(());
+    };
     let about = About::of(&choice, &reader);
     if args.json {
         let written = serde_json::to_value(summary).unwrap_or_default();

@@ -44,11 +44,16 @@ pub fn run(args: &GenerateArgs) -> Outcome<()> {
     };
     output::check_files(&[("--out", out)], &[])?;
     let mut writer = Writer::create(out, &write_options(args.to.as_deref(), args.page_bytes)?)?;
-    for request in requests {
-        writer.write(&request.to_request(args.page_bytes))?;
-    }
     let format = writer.format();
-    let summary = writer.finish()?;
+    let written = (|| {
+        for request in requests {
+            writer.write(&request.to_request(args.page_bytes))?;
+        }
+        writer.finish()
+    })();
+    let Some(summary) = output::unless_unread(written)? else {
+        return Ok(());
+    };
     if args.json {
         let written = serde_json::to_value(summary).unwrap_or_default();
         let value = json!({"generator": name, "format": format.name(), "written": written});
