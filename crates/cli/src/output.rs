@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
-use floatgate_trace::TraceError;
 use floatgate_trace::outfile::{Destination, left_behind};
+use floatgate_trace::{Cause, TraceError};
 use serde::Serialize;
 
 use crate::errors::{Outcome, Problem};
@@ -112,7 +112,7 @@ pub fn write_file(flag: &str, path: &Path, text: &str) -> Outcome<()> {
 /// Any other.
 pub fn unless_unread<T>(written: Result<T, TraceError>) -> Result<Option<T>, TraceError> {
     match written {
-        Err(error) if error.broken_pipe => Ok(None),
+        Err(error) if error.cause.as_deref() == Some(&Cause::BrokenPipe) => Ok(None),
         other => other.map(Some),
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use floatgate_sim::record;
 use floatgate_trace::{
-    Counts, Format, Layout, OpenOptions, Reader, Request, Spool, TraceError, guess, open,
+    Cause, Counts, Format, Layout, OpenOptions, Reader, Request, Spool, TraceError, guess, open,
     open_merged_with, open_reader,
 };
 
@@ -163,7 +163,7 @@ impl Choice {
 
     /// A text in no known format may be read all the same.
     fn say_how(&self, mut error: TraceError) -> TraceError {
-        let Some(line) = &error.unrecognised else {
+        let Some(Cause::Unrecognised(line)) = error.cause.as_deref() else {
             return error;
         };
         let table = guess(line).unwrap_or_else(|| "time:s,offset:B,size:B,op".into());

@@ -4,7 +4,7 @@
 //! count.
 
 use crate::Format;
-use crate::error::{Fault, excerpt};
+use crate::error::{Cause, Fault, excerpt};
 use crate::formats::{blkparse, blkreplay, blktrace, iolog, vscsi};
 use crate::parse::{decimal, number, read_or_write, split, trim, words};
 use crate::source::base_name;
@@ -69,7 +69,8 @@ pub(crate) fn detect(peek: &[u8], whole: bool, name: &str) -> Result<Format, Fau
         excerpt(shown)
     ))
     .hint(format!("say the format; it is one of {}", Format::names()));
-    fault.unrecognised = Some(String::from_utf8_lossy(shown).into_owned());
+    let first = String::from_utf8_lossy(shown).into_owned();
+    fault.cause = Some(Box::new(Cause::Unrecognised(first)));
     Err(fault)
 }
 

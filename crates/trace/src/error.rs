@@ -29,10 +29,17 @@ pub struct TraceError {
     pub excerpt: Option<String>,
     /// What to do.
     pub hint: Option<String>,
-    /// The first line of a text whose format was not recognised.
-    pub unrecognised: Option<String>,
-    /// Whether what is written is not wanted any more: the other end of a pipe is closed.
-    pub broken_pipe: bool,
+    /// What programs may want to tell apart.
+    pub cause: Option<Box<Cause>>,
+}
+
+/// Errors that a program may answer in its own way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The format of a text was not recognised; this is its first line.
+    Unrecognised(String),
+    /// What is written is not wanted any more: the other end of a pipe is closed.
+    BrokenPipe,
 }
 
 impl TraceError {
@@ -44,8 +51,7 @@ impl TraceError {
             message: message.into(),
             excerpt: None,
             hint: None,
-            unrecognised: None,
-            broken_pipe: false,
+            cause: None,
         }
     }
 
@@ -78,7 +84,7 @@ impl TraceError {
         };
         let message = format!("cannot write: {error}");
         TraceError {
-            broken_pipe: error.kind() == Kind::BrokenPipe,
+            cause: (error.kind() == Kind::BrokenPipe).then(|| Box::new(Cause::BrokenPipe)),
             ..TraceError::file(&path.display().to_string(), message).hint(hint)
         }
     }
@@ -137,8 +143,7 @@ impl std::error::Error for TraceError {}
 pub(crate) struct Fault {
     pub message: String,
     pub hint: Option<String>,
-    /// As in [`TraceError`].
-    pub unrecognised: Option<String>,
+    pub cause: Option<Box<Cause>>,
 }
 
 impl Fault {
@@ -146,7 +151,7 @@ impl Fault {
         Fault {
             message: message.into(),
             hint: None,
-            unrecognised: None,
+            cause: None,
         }
     }
 

@@ -55,7 +55,7 @@ pub mod stats;
 mod volumes;
 mod write;
 
-pub use error::{Position, TraceError};
+pub use error::{Cause, Position, TraceError};
 pub use formats::{AddressUnit, BlockEvent, Format, TimeUnit};
 pub use layout::{Layout, LayoutError, guess};
 pub use open::{open, open_merged, open_merged_with, open_reader};

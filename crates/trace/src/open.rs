@@ -80,7 +80,7 @@ pub(crate) fn open_with(
         }
         (None, None) => crate::detect::detect(peek, whole, name).map_err(|fault| {
             let mut error = TraceError::file(name, fault.message);
-            (error.hint, error.unrecognised) = (fault.hint, fault.unrecognised);
+            (error.hint, error.cause) = (fault.hint, fault.cause);
             error
         })?,
     };

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use floatgate_trace::{Format, Op, OpenOptions, Position, Request, TraceError, open, open_reader};
+use floatgate_trace::{
+    Cause, Format, Op, OpenOptions, Position, Request, TraceError, open, open_reader,
+};
 
 fn options(layout: &str) -> OpenOptions {
     OpenOptions {
@@ -193,7 +195,9 @@ fn an_unknown_table_keeps_its_first_line() {
         "time,offset,size,op\n0.5,4096,512,write\n",
         &OpenOptions::default(),
     );
-    let line = error.unwrap_err().unrecognised.unwrap();
+    let Some(Cause::Unrecognised(line)) = error.unwrap_err().cause.map(|cause| *cause) else {
+        panic!("its first line is lost");
+    };
     let layout = floatgate_trace::guess(&line).unwrap();
     assert_eq!(layout, "time=time:s,offset=offset:B,size=size:B,op=op");
     let requests = read(
