@@ -15,6 +15,7 @@ use clap_complete::Shell;
 )]
 #[command(
     after_help = "Begin with `floatgate compare`: all schemes on a bundled real trace, a table and a report.\n\
+    Files are written whole or not at all; links are followed, devices and pipes are written into.\n\
     Exit codes: 0 done, 1 conform or image check found something, 2 something in the input is wrong, 3 a bug."
 )]
 pub struct Arguments {
@@ -71,6 +72,15 @@ It describes run, compare, sweep, fleet, bench and recovery. docs/record.md tell
     },
 }
 
+/// What the columns of a trace hold.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ColumnsArgs {
+    /// What the columns of a CSV or Parquet file hold, as time:s,offset:B,size:B,op by position or
+    /// time=When:us,offset=LBA:sectors,size=Len:B,op=Type by name (docs/formats.md)
+    #[arg(long, value_name = "COLUMNS")]
+    pub columns: Option<String>,
+}
+
 /// What `run`, `compare`, `sweep` and `fleet` have in common.
 #[derive(Debug, Args)]
 pub struct Setup {
@@ -80,6 +90,9 @@ pub struct Setup {
     /// Trace file, or a bundled trace: oltp-postgres, desktop. Several --trace are merged by time
     #[arg(long, value_name = "FILE")]
     pub trace: Vec<String>,
+    /// How to read it
+    #[command(flatten)]
+    pub columns: ColumnsArgs,
     /// Override a key of the configuration
     #[arg(long, value_name = "SECTION.KEY=VALUE")]
     pub set: Vec<String>,
@@ -380,11 +393,14 @@ pub enum TraceCommand {
 }
 
 /// How a trace is read.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct ReadArgs {
     /// Format of the input, where detection should not decide
     #[arg(long, value_name = "FORMAT")]
     pub from: Option<String>,
+    /// Its columns, where it is a table
+    #[command(flatten)]
+    pub columns: ColumnsArgs,
     /// Only the requests of this volume
     #[arg(long, value_name = "NAME")]
     pub volume: Option<String>,
@@ -398,7 +414,8 @@ pub struct ReadArgs {
 #[command(after_help = formats_help("Examples:
   floatgate trace info oltp-postgres
   floatgate trace info sda.blktrace.0 sda.blktrace.1      (several files are merged by time)
-  floatgate trace info web.csv.gz --log-window 4096 --json"))]
+  floatgate trace info web.csv.gz --log-window 4096 --json
+  floatgate trace info my.csv --columns time:ms,_,offset:sectors,size:B,op:1=W/0=R"))]
 pub struct InfoArgs {
     /// The trace, or a bundled one: oltp-postgres, desktop
     #[arg(required = true, value_name = "FILE")]

@@ -15,19 +15,20 @@
 //! | [`errors`] | the one kind of error that a user sees |
 //! | [`report`] | the HTML report |
 //! | [`bare`] | the loop that benchmarks are told against |
-//! | `traces`, `memory`, `notes`, `table`, `output`, `progress` | traces, memory, remarks on results, text |
+//! | `traces`, `memory`, `notes`, `table`, `output`, `progress`, `signals` | traces, memory, remarks on results, text, files, Ctrl-C |
 
 mod args;
 pub mod bare;
 mod commands;
 mod comparison;
-mod config;
+pub mod config;
 pub mod errors;
 mod memory;
 mod notes;
 mod output;
 mod progress;
 pub mod report;
+mod signals;
 mod table;
 mod traces;
 
@@ -70,6 +71,7 @@ impl Cli {
     pub fn run(self) -> ExitCode {
         hide_guarded_panics();
         let arguments = args::Arguments::parse();
+        signals::watch();
         match self.dispatch(arguments.command) {
             Ok(code) => code,
             Err(problem) => {

@@ -1,5 +1,7 @@
 //! A progress bar on standard error; nothing is drawn unless that is a terminal.
 
+use std::time::Duration;
+
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// A bar.
@@ -28,6 +30,17 @@ impl Bar {
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
+        Self(bar)
+    }
+
+    /// Shows that something is going on whose end is not known, and for how long.
+    pub fn waiting(what: &str) -> Self {
+        let bar = ProgressBar::new_spinner();
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}  {elapsed}") {
+            bar.set_style(style);
+        }
+        bar.set_message(what.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(200));
         Self(bar)
     }
 

@@ -9,7 +9,7 @@ use floatgate_sim::record::{self, Record};
 use floatgate_sim::run::{Decoded, Progress};
 
 use super::parallel;
-use super::study::{Scan, Study, document, failed, notes_text, problem, write_report};
+use super::study::{REPORT_FLAG, Scan, Study, document, failed, notes_text, problem, write_report};
 use super::variant::Variant;
 use crate::args::CompareArgs;
 use crate::comparison;
@@ -33,6 +33,8 @@ pub fn run(args: &CompareArgs, schemes: &[Scheme]) -> Outcome<()> {
     let (chosen, explicit) = chosen(&args.scheme, &study.settings, schemes)?;
     let named: Vec<&Scheme> = chosen.iter().map(|variant| variant.scheme).collect();
     study.settings.check_options(&named)?;
+    let report = report_path(args);
+    study.check_files(&args.setup, &[(REPORT_FLAG, report.as_deref())])?;
     let trace = study.choice.decode()?;
     let mut scan = Scan::new(&study.plan, &study.settings);
     scan.add(&trace.requests);
@@ -278,7 +280,7 @@ fn finish(
         output::print(&format!("\n{tables}{}\n", notes_text(&document.notes)))?;
     }
     if let Some(path) = report_path(args) {
-        write_report(&path, &document)?;
+        write_report(&path, &crate::report::html(&document))?;
     }
     bug.map_or(Ok(()), Err)
 }

@@ -6,7 +6,7 @@ use floatgate_sim::requests::RequestsFile;
 use floatgate_sim::run::Progress;
 use floatgate_sim::streamed::Streamed;
 
-use super::study::{Scan, Study, document, notes_text, problem, write_report};
+use super::study::{REPORT_FLAG, Scan, Study, document, notes_text, problem, write_report};
 use super::variant::Variant;
 use crate::args::RunArgs;
 use crate::config::sizing::{guarded, size, try_out};
@@ -15,7 +15,7 @@ use crate::memory;
 use crate::notes;
 use crate::output;
 use crate::progress::Bar;
-use crate::report::text;
+use crate::report::{self, text};
 use crate::table::bytes;
 use crate::traces::About;
 
@@ -39,6 +39,17 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
     let variant = Variant::parse(named, &place, &study.settings, schemes)?;
     let scheme = variant.scheme;
     study.settings.check_options(&[scheme])?;
+    let outputs = [
+        (REPORT_FLAG, args.setup.report.as_deref()),
+        ("--requests-out", args.requests_out.as_deref()),
+    ];
+    study.check_files(&args.setup, &outputs)?;
+    let mut rows = match &args.requests_out {
+        Some(path) => Some(RequestsFile::create(path)?),
+        None => None,
+    };
+    // The trace is read twice: to size the device, and to play it.
+    study.choice.keep_streams()?;
     let (scan, about) = scan(&study)?;
     size(
         &mut study.plan,
@@ -63,10 +74,6 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
     let mut progress = |step| match step {
         Progress::Ageing => bar.message("ages"),
         Progress::Played(n) => bar.add(n),
-    };
-    let mut rows = match &args.requests_out {
-        Some(path) => Some(RequestsFile::create(path)?),
-        None => None,
     };
     let record = guarded(|| {
         let mut source = Streamed::new(move || choice.open())?;
@@ -109,7 +116,7 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
         output::print(&format!("\n{text}{}\n", notes_text(&document.notes)))?;
     }
     match &args.setup.report {
-        Some(path) => write_report(path, &document),
+        Some(path) => write_report(path, &report::html(&document)),
         None => Ok(()),
     }
 }

@@ -18,7 +18,6 @@ use crate::config::sizing::{Extent, Failure, given_bytes};
 use crate::errors::{Outcome, Problem};
 use crate::notes::Seen;
 use crate::output;
-use crate::report;
 use crate::traces::{About, Choice};
 
 /// Settings that are right one by one and together, and the trace they are about.
@@ -46,7 +45,7 @@ impl Study {
     /// As [`Study::new`].
     pub fn of(setup: &Setup, files: &[String], schemes: &[Scheme]) -> Outcome<Self> {
         let settings = Settings::load(setup.config.as_deref(), &setup.set, schemes)?;
-        let choice = Choice::of(files, &settings)?;
+        let choice = Choice::of(files, &setup.columns, &settings)?;
         let plan = Plan::of(&settings)?;
         Ok(Self {
             settings,
@@ -54,6 +53,29 @@ impl Study {
             plan,
         })
     }
+
+    /// Finds out before the work whether the files that are asked for, each with its flag, can be written.
+    ///
+    /// # Errors
+    /// As [`output::check_files`].
+    pub fn check_files(&self, setup: &Setup, outputs: &[(&str, Option<&Path>)]) -> Outcome<()> {
+        check_outputs(outputs, self.choice.paths().chain(setup.config.as_deref()))
+    }
+}
+
+/// Finds out before the work whether the files that are asked for, each with its flag, can be written.
+///
+/// # Errors
+/// As [`output::check_files`].
+pub fn check_outputs<'a>(
+    outputs: &[(&str, Option<&Path>)],
+    inputs: impl Iterator<Item = &'a Path>,
+) -> Outcome<()> {
+    let asked = outputs
+        .iter()
+        .filter_map(|&(flag, path)| Some((flag, path?)));
+    let (asked, inputs): (Vec<_>, Vec<_>) = (asked.collect(), inputs.collect());
+    output::check_files(&asked, &inputs)
 }
 
 /// The problem of a failed run, pointing at the setting to blame where there is one.
@@ -167,12 +189,15 @@ pub fn failed(scheme: &str, title: &str, failure: Failure) -> record::Outcome {
     })
 }
 
+/// The flag of the report.
+pub const REPORT_FLAG: &str = "--report";
+
 /// Writes the report and says where it is.
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn write_report(path: &Path, document: &Document) -> Outcome<()> {
-    output::write_file(path, &report::html(document))?;
+pub fn write_report(path: &Path, html: &str) -> Outcome<()> {
+    output::write_file(REPORT_FLAG, path, html)?;
     output::tell(&format!("Report: {}", path.display()));
     Ok(())
 }

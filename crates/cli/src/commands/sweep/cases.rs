@@ -7,6 +7,7 @@ use floatgate_sim::config::Beyond;
 use floatgate_sim::record::Own;
 use floatgate_sim::record::sweep::VariedValue;
 
+use crate::args::Setup;
 use crate::commands::study::Scan;
 use crate::config::Settings;
 use crate::config::resolve::Plan;
@@ -48,7 +49,7 @@ pub fn of(
     axes: &[Axis],
     in_step: bool,
     settings: &Settings,
-    files: &[String],
+    given: &Setup,
     schemes: &[Scheme],
 ) -> Outcome<(Vec<Case>, Vec<Choice>)> {
     let mut traces = Vec::new();
@@ -59,7 +60,7 @@ pub fn of(
         for (axis, &i) in axes.iter().zip(&values) {
             axis.set(i, &mut settings, schemes)?;
         }
-        let choice = Choice::of(files, &settings)?;
+        let choice = Choice::of(&given.trace, &given.columns, &settings)?;
         let trace = *places.entry(format!("{choice:?}")).or_insert_with(|| {
             traces.push(choice);
             traces.len() - 1

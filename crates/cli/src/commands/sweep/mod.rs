@@ -7,7 +7,6 @@ mod journal;
 mod play;
 mod rows;
 
-use std::path::Path;
 
 use floatgate_catalog::Scheme;
 use floatgate_sim::record::sweep::SweepDocument;
@@ -15,7 +14,7 @@ use floatgate_sim::record::{self, Reason};
 
 use super::compare::chosen;
 use super::parallel;
-use super::study::notes_text;
+use super::study::{REPORT_FLAG, check_outputs, notes_text, write_report};
 use crate::args::SweepArgs;
 use crate::config::vary::{self, Axis};
 use crate::errors::{Outcome, Problem};
@@ -27,6 +26,7 @@ use crate::traces::{Choice, Decoded};
 
 use cases::{Case, Scans};
 use play::{Played, Stage};
+use rows::OUT_FLAG;
 
 /// Runs every scheme on every combination, and prints and writes a row for each.
 pub fn run(args: &SweepArgs, schemes: &[Scheme]) -> Outcome<()> {
@@ -35,14 +35,18 @@ pub fn run(args: &SweepArgs, schemes: &[Scheme]) -> Outcome<()> {
     let (chosen, _) = chosen(&args.scheme, &settings, schemes)?;
     let named: Vec<&Scheme> = chosen.iter().map(|variant| variant.scheme).collect();
     check_axes(args, &axes, &named)?;
-    let files = &args.setup.trace;
-    let (mut cases, choices) = cases::of(&axes, args.zip, &settings, files, schemes)?;
+    let (mut cases, choices) = cases::of(&axes, args.zip, &settings, &args.setup, schemes)?;
     if let Some(case) = cases.first() {
         case.settings.check_options(&named)?;
     }
     if let Some(out) = &args.out {
         rows::check_name(out)?;
     }
+    let outputs = [
+        (OUT_FLAG, args.out.as_deref()),
+        (REPORT_FLAG, args.setup.report.as_deref()),
+    ];
+    check_outputs(&outputs, choices.iter().flat_map(Choice::paths).chain(file))?;
     let (traces, identities) = read(&choices)?;
     let scans = Scans::of(&cases, &traces);
     devices::size(&mut cases, &scans, schemes, &named);
@@ -195,15 +199,9 @@ fn finish(args: &SweepArgs, document: &SweepDocument) -> Outcome<()> {
         output::print(&format!("\n{table}{notes}\n"))?;
     }
     match &args.setup.report {
-        Some(path) => write_report(path, document),
+        Some(path) => write_report(path, &report::sweep_html(&document::for_report(document))),
         None => Ok(()),
     }
-}
-
-fn write_report(path: &Path, document: &SweepDocument) -> Outcome<()> {
-    output::write_file(path, &report::sweep_html(&document::for_report(document)))?;
-    output::tell(&format!("Report: {}", path.display()));
-    Ok(())
 }
 
 #[cfg(test)]

@@ -39,6 +39,9 @@ pub fn check_name(path: &Path) -> Outcome<()> {
     Ok(())
 }
 
+/// The flag that names the file.
+pub const OUT_FLAG: &str = "--out";
+
 /// How a cell came out.
 const OUTCOMES: &[&str] = &["ran", "refused", "failed", "bug"];
 
@@ -48,9 +51,7 @@ const OUTCOMES: &[&str] = &["ran", "refused", "failed", "bug"];
 /// If it cannot be written.
 pub fn write(path: &Path, document: &SweepDocument) -> Outcome<()> {
     if is_json(path) {
-        let text = serde_json::to_string_pretty(document);
-        let text = text.map_err(|error| Problem::bug(error.to_string()))?;
-        return output::write_file(path, &format!("{text}\n"));
+        return output::write_file(OUT_FLAG, path, &output::json(document)?);
     }
     let fields = [fields("SweepDevice"), fields("SweepFigures")];
     let mut table = TableWriter::create(path, columns(&document.varied, &fields))?;
