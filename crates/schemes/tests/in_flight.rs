@@ -145,6 +145,16 @@ fn last_plus_plus_writes_its_snapshot_when_all_dies_rest() {
     );
 }
 
+/// The recovery did not use it, and a log block that it was erasing was torn.
+#[test]
+fn last_plus_plus_takes_its_snapshot_back_before_anything_changes() {
+    holds(
+        "last++ dies=3 blocks=11 pages=3 logical_pages=36 order=ascending start=full requests=37 seed=12329709 \
+         log_blocks=9 sequential_log_blocks=3 partitions=1 hot_updates=3 hot_maximum_percent=0 summary_pages=false \
+         idle_timeout_ns=0 map_blocks=0 map_entries_per_page=1 flight=21:2824574 flight=1:1145184",
+    );
+}
+
 /// A log block is erased and as full as before when the snapshot, on another die, is still there.
 #[test]
 fn last_plus_plus_believes_no_snapshot_from_before_an_erase() {

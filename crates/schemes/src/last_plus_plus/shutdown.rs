@@ -145,6 +145,8 @@ impl LastPlusPlus {
             flash.erase(block, Cause::Map, F::Token::default())?;
             self.h.take_back(block);
         }
+        // On every die, before anything else changes.
+        flash.drain();
         Ok(())
     }
 }

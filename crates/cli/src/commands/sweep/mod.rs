@@ -7,7 +7,6 @@ mod journal;
 mod play;
 mod rows;
 
-
 use floatgate_catalog::Scheme;
 use floatgate_sim::record::sweep::SweepDocument;
 use floatgate_sim::record::{self, Reason};
