@@ -30,6 +30,7 @@ pub mod driven;
 pub mod energy;
 pub mod flash;
 mod flight;
+mod histogram;
 pub mod host;
 mod live;
 pub mod merges;

@@ -73,6 +73,7 @@ fn the_series_keeps_peaks_and_the_backlog_is_exact() {
         for (&n, &backlog) in series.requests.iter().zip(&series.backlog) {
             assert_eq!(backlog, waiting_at(n), "{channels} {depth}: after {n}");
         }
+        // Of 50,000 requests there is a sample every 128, and a look every 64.
         let looks = (0..rows.len() as u64)
             .step_by(64)
             .map(|n| waiting_at(n + 1));

@@ -128,7 +128,7 @@ impl Record {
             energy: from.energy(),
             wear: Wear::of(from),
             tables: Tables::of(from.tables),
-            series: Series::of(&from.metrics.series),
+            series: Series::of(&from.metrics.series, config.device.dies as usize),
             distribution: Distribution::of(from.metrics),
         }
     }

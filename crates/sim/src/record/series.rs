@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Own, own_beside, ratio};
 use crate::merges::MergeKinds;
-use crate::series::{self, Sample};
+use crate::series::{self, Sample, Window};
 
 /// How the run went over time: columns of equal length, a row for each of at most 512 samples. Counts are totals
 /// since the start of the run. In a long run a sample stands for many requests; peaks are kept all the same.
@@ -18,15 +18,17 @@ pub struct Series {
     pub time_s: Vec<f64>,
     /// Response of the reads and writes completed since the sample before: mean, us; `null` of none.
     pub response_mean_us: Vec<Option<f64>>,
-    /// Their 99th percentile, us; up to 3.2 % too high.
+    /// 99th percentile of the responses in the stretch of eight samples, or the rest at the end, in which this one lies,
+    /// us; up to 3.2 % too high.
     pub response_p99_us: Vec<Option<f64>>,
     /// Their 99.9th percentile, us; up to 3.2 % too high.
     pub response_p99_9_us: Vec<Option<f64>>,
-    /// The longest of them, us.
+    /// The longest since the sample before, us.
     pub response_max_us: Vec<f64>,
     /// Requests that had arrived and were not complete when the last one arrived, itself included.
     pub backlog: Vec<u64>,
-    /// The most of them since the sample before, looked at after every 64th request.
+    /// The most of them at any look since the sample before: twice from sample to sample, and at least every 4096
+    /// requests.
     pub backlog_max: Vec<u64>,
     /// Flushes completed.
     pub flushes: Vec<u64>,
@@ -67,7 +69,7 @@ pub struct Series {
 }
 
 impl Series {
-    pub(super) fn of(series: &series::Series) -> Self {
+    pub(super) fn of(series: &series::Series, dies: usize) -> Self {
         fn column<T>(of: &series::Series, value: impl Fn(&Sample) -> T) -> Vec<T> {
             of.samples.iter().map(value).collect()
         }
@@ -78,19 +80,31 @@ impl Series {
             (name, column(series, value))
         });
         let merges = |of: fn(&MergeKinds) -> u64| column(series, |s| of(&s.merges));
-        let percentile = |q| column(series, |s| s.responses.percentile_ns(q).map(us));
-        let dies = Shares::of(&series.samples, |s| &s.die_busy_ns);
-        let channels = Shares::of(&series.samples, |s| &s.channel_busy_ns);
+        let windows = series.all_windows();
+        let percentile = |q| {
+            let of_window = |window: &Window| window.percentile_ns(q).map(us);
+            let values: Vec<Option<f64>> = windows.iter().map(of_window).collect();
+            column(series, |s| {
+                let window = windows.partition_point(|window| window.requests < s.requests);
+                values.get(window).copied().flatten()
+            })
+        };
+        let shares = |of: std::ops::Range<usize>| {
+            Shares::of(&series.samples, |s| {
+                s.busy_ns.get(of.clone()).unwrap_or(&[])
+            })
+        };
+        let busy = series.samples.first().map_or(0, |s| s.busy_ns.len());
+        let (dies, channels) = (shares(0..dies), shares(dies..busy));
         Self {
             requests: column(series, |s| s.requests),
             time_s: column(series, |s| s.time_ns as f64 / 1e9),
             response_mean_us: column(series, |s| {
-                let responses = &s.responses;
-                ratio(responses.sum_ns as f64 / 1000.0, responses.count as f64)
+                ratio(s.response_sum_ns as f64 / 1000.0, s.completed as f64)
             }),
             response_p99_us: percentile(99.0),
             response_p99_9_us: percentile(99.9),
-            response_max_us: column(series, |s| us(s.responses.max_ns)),
+            response_max_us: column(series, |s| us(s.response_max_ns)),
             backlog: column(series, |s| s.backlog),
             backlog_max: column(series, |s| s.backlog_max),
             flushes: column(series, |s| s.flushes),
@@ -161,7 +175,7 @@ mod tests {
     fn work_that_does_not_fit_is_carried_on() {
         let sample = |time_ns, a, b| Sample {
             time_ns,
-            die_busy_ns: vec![a, b],
+            busy_ns: vec![a, b],
             ..Sample::default()
         };
         let samples = [
@@ -171,7 +185,7 @@ mod tests {
             sample(200, 150, 20),
             sample(300, 150, 20),
         ];
-        let shares = Shares::of(&samples, |s| &s.die_busy_ns);
+        let shares = Shares::of(&samples, |s| &s.busy_ns);
         assert_eq!(shares.mean, [None, Some(0.5), Some(0.35), None, Some(0.0)]);
         assert_eq!(shares.max, [None, Some(1.0), Some(0.5), None, Some(0.0)]);
     }
