@@ -24,7 +24,7 @@ impl<const BITS: u32> Default for Histogram<BITS> {
 impl<const BITS: u32> Histogram<BITS> {
     /// Class 0 is no time at all.
     #[inline(always)]
-    fn class_of(ns: u64) -> usize {
+    pub(crate) fn class_of(ns: u64) -> usize {
         let shift = f64::MANTISSA_DIGITS - 1 - BITS;
         let before_one = (1.0_f64.to_bits() >> shift) - 1;
         ((ns as i64 as f64).to_bits() >> shift).saturating_sub(before_one) as usize

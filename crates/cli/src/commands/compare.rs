@@ -12,6 +12,7 @@ use floatgate_sim::run::{Decoded, Progress};
 use super::parallel;
 use super::schemes::find;
 use super::study::{Scan, Study, document, failed, notes_text, write_report};
+use super::taps::{Paths, Taps};
 use crate::args::CompareArgs;
 use crate::config::sizing::{Failure, guarded, size, try_out};
 use crate::errors::{Outcome, Problem};
@@ -49,9 +50,17 @@ pub fn run(args: &CompareArgs, schemes: &[Scheme]) -> Outcome<()> {
     if explicit && let Some(job) = jobs.iter().find(|job| job.refused.is_some()) {
         return Err(job.problem(&study));
     }
+    let paths = Paths {
+        requests: args.requests_out.clone(),
+        series: args.series_out.clone(),
+        blocks: args.blocks_out.clone(),
+    };
+    let accepted = jobs.iter().filter(|job| job.refused.is_none());
+    let keys: Vec<&str> = accepted.map(|job| job.scheme.info.key).collect();
+    paths.make_folders(&keys)?;
     let workers = parallel::workers(args.jobs, &study.settings, jobs.len());
     check_memory(&jobs, workers, &trace)?;
-    let rows = play(&jobs, &trace, &study, workers);
+    let rows = play(&jobs, &trace, &study, workers, &paths);
     finish(args, &study, &jobs, rows, &trace, &scan)
 }
 
@@ -135,6 +144,7 @@ fn play(
     trace: &traces::Decoded,
     study: &Study,
     workers: usize,
+    paths: &Paths,
 ) -> Vec<Result<Record, Failure>> {
     let runnable = jobs.iter().filter(|job| job.refused.is_none()).count() as u64;
     let passes = 1 + study
@@ -155,7 +165,7 @@ fn play(
         jobs.len(),
         workers,
         |i| costs[i],
-        |i| play_one(&jobs[i], trace, &bar),
+        |i| play_one(&jobs[i], trace, &bar, paths),
     );
     bar.done();
     rows
@@ -184,7 +194,12 @@ fn time_of_first(job: &Job<'_>, trace: &traces::Decoded) -> u64 {
     start.elapsed().as_nanos() as u64
 }
 
-fn play_one(job: &Job<'_>, trace: &traces::Decoded, bar: &Bar) -> Result<Record, Failure> {
+fn play_one(
+    job: &Job<'_>,
+    trace: &traces::Decoded,
+    bar: &Bar,
+    paths: &Paths,
+) -> Result<Record, Failure> {
     if let Some(failure) = &job.refused {
         return Err(failure.clone());
     }
@@ -195,12 +210,11 @@ fn play_one(job: &Job<'_>, trace: &traces::Decoded, bar: &Bar) -> Result<Record,
             bar.add(n);
         }
     };
+    let mut source = Decoded::new(&trace.requests);
     guarded(|| {
-        job.scheme.life.simulated.run(
-            &job.config,
-            &mut Decoded::new(&trace.requests),
-            &mut progress,
-        )
+        let taps = Taps::open(paths.of(job.scheme.info.key), 0)?;
+        let played = taps.play(job.scheme, &job.config, &mut source, &mut progress);
+        played.map(|(record, _)| record)
     })
 }
 
@@ -245,6 +259,11 @@ fn finish(
         output::print_json(&document)?;
     } else {
         output::print(&format!("\n{table}{}\n", notes_text(&document.notes)))?;
+    }
+    for folder in [&args.requests_out, &args.series_out, &args.blocks_out] {
+        if let Some(folder) = folder {
+            output::tell(&format!("Files: one a scheme in {}", folder.display()));
+        }
     }
     if let Some(path) = report_path(args) {
         write_report(&path, &document)?;

@@ -14,6 +14,7 @@ pub mod run;
 pub mod schema;
 pub mod schemes;
 mod study;
+mod taps;
 pub mod torture;
 pub mod trace_convert;
 pub mod trace_generate;

@@ -2,12 +2,12 @@
 
 use floatgate_catalog::Scheme;
 use floatgate_sim::record;
-use floatgate_sim::requests::RequestsFile;
 use floatgate_sim::run::Progress;
 use floatgate_sim::streamed::Streamed;
 
 use super::schemes::find;
 use super::study::{Scan, Study, document, notes_text, write_report};
+use super::taps::{Paths, Taps};
 use crate::args::RunArgs;
 use crate::config::sizing::{guarded, size, try_out};
 use crate::errors::Outcome;
@@ -15,7 +15,7 @@ use crate::memory;
 use crate::notes;
 use crate::output;
 use crate::progress::Bar;
-use crate::report::text;
+use crate::report::{text, why};
 use crate::table::bytes;
 use crate::traces::About;
 
@@ -60,37 +60,21 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
         Progress::Ageing => bar.message("ages"),
         Progress::Played(n) => bar.add(n),
     };
-    let mut rows = match &args.requests_out {
-        Some(path) => Some(RequestsFile::create(path)?),
-        None => None,
+    let paths = Paths {
+        requests: args.requests_out.clone(),
+        series: args.series_out.clone(),
+        blocks: args.blocks_out.clone(),
     };
-    let record = guarded(|| {
+    let taps = Taps::open(paths, args.slowest.unwrap_or(0) as usize)?;
+    let played = guarded(|| {
         let mut source = Streamed::new(move || choice.open())?;
-        match &mut rows {
-            None => scheme
-                .life
-                .simulated
-                .run(&config, &mut source, &mut progress),
-            Some(file) => scheme.life.simulated.run_recording(
-                &config,
-                &mut source,
-                &mut progress,
-                &mut |rows| file.write(rows),
-            ),
-        }
+        taps.play(scheme, &config, &mut source, &mut progress)
     });
     bar.done();
-    let record = record.map_err(|failure| study.problem(scheme, failure))?;
-    if let (Some(file), Some(path)) = (rows, &args.requests_out) {
-        let written = file.finish()?;
-        output::tell(&format!(
-            "Requests: {} rows in {}",
-            written.rows,
-            path.display()
-        ));
-    }
+    let (record, told) = played.map_err(|failure| study.problem(scheme, failure))?;
+    told.iter().for_each(|line| output::tell(line));
     let notes = notes::of(&[&record], &study.plan, scan.span_s(&study.plan));
-    let text = text::of(&record);
+    let text = format!("{}{}", text::of(&record), why::of(&record));
     let results = vec![record::Outcome::Record(Box::new(record))];
     let document = document(&about, &study.plan, results, notes);
     if args.setup.json {

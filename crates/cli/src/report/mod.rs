@@ -1,6 +1,7 @@
 //! Results for people: the HTML report and the text of a single run.
 
 pub mod text;
+pub mod why;
 
 use floatgate_sim::record::Document;
 use floatgate_sim::record::fleet::FleetDocument;

@@ -12,6 +12,7 @@
 //! | `time` | response times, throughput, how busy dies and channels were |
 //! | `derived`, `stats` | figures made of counters; counters beyond those that conformance compares |
 //! | `wear`, `tables`, `series` | erases of blocks; mapping tables; how it went over time |
+//! | `explained` | where the time of requests went, if rows of them were made |
 //! | `document`, `configuration` | records of one trace and one device with what they are about |
 //! | [`fleet`], [`mod@bench`], [`recovery`] | what `floatgate fleet`, `bench` and `recovery` print |
 
@@ -21,6 +22,7 @@ mod counters;
 mod derived;
 mod device;
 mod document;
+mod explained;
 pub mod fleet;
 mod names;
 pub mod recovery;
@@ -44,12 +46,13 @@ pub use counters::{Causes, Counters, EraseCauses, FlashOperations, HostPages, Me
 pub use derived::Derived;
 pub use device::{Device, Host};
 pub use document::{Document, Failed, Outcome, Reason, Trace, TraceCounts};
+pub use explained::{Explained, Explanation, Link, PartsAt, SizeClass, SlowRequest};
 pub use schema::schema;
 pub use series::Series;
 pub use stats::Stats;
 pub use tables::{TableSize, Tables};
 pub use time::{Brief, Distribution, Latency, Responses, Time};
-pub use wear::{Swaps, Wear};
+pub use wear::{Swaps, Wear, WearMap};
 
 use crate::clock::Clock;
 use crate::session::Session;
@@ -102,6 +105,9 @@ pub struct Record {
     pub series: Series,
     /// Distributions of response times.
     pub distribution: Distribution,
+    /// Where the time of the requests went; left out if no requests were recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explained: Option<Explained>,
 }
 
 impl Record {
@@ -130,6 +136,7 @@ impl Record {
             tables: Tables::of(from.tables),
             series: Series::of(&from.metrics.series, config.device.dies as usize),
             distribution: Distribution::of(from.metrics),
+            explained: None,
         }
     }
 }
