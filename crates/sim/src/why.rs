@@ -2,18 +2,19 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
 
 use crate::histogram::{Histogram, rank};
 use crate::host::Kind;
-use crate::record::{Explained, Explanation, Link, PartsAt, SizeClass, SlowRequest};
+use crate::record::{Explained, Explanation, PartsAt, SizeClass, SlowRequest, Wait};
 use crate::requests::{Behind, RequestRow};
 
 /// Percentiles at which the parts of the response are told.
 const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 100.0];
 /// Rows that are kept for the chains: a request rarely waits for one that came long before.
 const KEPT_ROWS: usize = 1 << 16;
-/// Links of a chain.
-const LINKS: usize = 3;
+/// Requests of a chain that are told of.
+const HEAVIEST: usize = 3;
 
 /// Sums over requests of about one response time.
 #[derive(Clone, Copy, Debug, Default)]
@@ -68,7 +69,34 @@ pub struct Why {
     /// The slowest by response and number, and how many are wanted.
     slowest: BTreeMap<(u64, Reverse<u64>), SlowRequest>,
     wanted: usize,
-    recent: VecDeque<RequestRow>,
+    recent: VecDeque<(Rc<RequestRow>, Chain)>,
+}
+
+/// The requests of which each waited for the one before, from the last that did not wait for any.
+#[derive(Clone, Debug, Default)]
+struct Chain {
+    requests: u64,
+    behind_background: bool,
+    /// Those with the most work, the latest first.
+    heaviest: Vec<Rc<RequestRow>>,
+}
+
+impl Chain {
+    /// The chain behind a request that waited for `row`, which has this chain behind it.
+    fn and(&self, row: &Rc<RequestRow>) -> Self {
+        let mut heaviest = Vec::with_capacity(HEAVIEST + 1);
+        heaviest.push(Rc::clone(row));
+        heaviest.extend(self.heaviest.iter().cloned());
+        if heaviest.len() > HEAVIEST {
+            let lightest = (0..heaviest.len()).min_by_key(|&i| heaviest[i].work.sum_ns());
+            heaviest.remove(lightest.unwrap_or(0));
+        }
+        Self {
+            requests: self.requests + 1,
+            behind_background: self.behind_background,
+            heaviest,
+        }
+    }
 }
 
 impl Why {
@@ -106,6 +134,7 @@ impl Why {
     }
 
     fn keep(&mut self, row: &RequestRow, response_ns: u64) {
+        let chain = self.chain(row);
         let key = (response_ns, Reverse(row.request));
         let is_full = self.slowest.len() == self.wanted;
         let least = self.slowest.first_key_value().map(|(&least, _)| least);
@@ -115,42 +144,34 @@ impl Why {
             }
             let slow = SlowRequest {
                 request: explanation(row),
-                chain: self.chain(row),
+                waited: wait(row, &chain),
             };
             self.slowest.insert(key, slow);
         }
         if self.recent.len() == KEPT_ROWS {
             self.recent.pop_front();
         }
-        self.recent.push_back(*row);
+        self.recent.push_back((Rc::new(*row), chain));
     }
 
-    /// What a request waited for, and what that waited for.
-    fn chain(&self, row: &RequestRow) -> Vec<Link> {
-        let mut chain = Vec::new();
-        let mut at = Some(*row);
-        while let Some(waited) = at
-            .and_then(|row| row.waited)
-            .filter(|_| chain.len() < LINKS)
-        {
-            let number = match waited.behind {
-                Behind::Request(number) => Some(number),
-                Behind::Background => None,
-            };
-            at = number.and_then(|number| self.recent(number)).copied();
-            chain.push(Link {
-                waited_us: us(waited.ns),
-                die: waited.die,
-                behind_number: number,
-                behind: at.as_ref().map(explanation),
-            });
+    /// The requests that a request waited for.
+    fn chain(&self, row: &RequestRow) -> Chain {
+        match row.waited.map(|waited| waited.behind) {
+            None => Chain::default(),
+            Some(Behind::Background) => Chain {
+                behind_background: true,
+                ..Chain::default()
+            },
+            Some(Behind::Request(number)) => {
+                let recent = self.recent(number);
+                recent.map_or_else(Chain::default, |(row, chain)| chain.and(row))
+            }
         }
-        chain
     }
 
-    fn recent(&self, number: u64) -> Option<&RequestRow> {
+    fn recent(&self, number: u64) -> Option<&(Rc<RequestRow>, Chain)> {
         // Rows come in the order of the trace, without a gap.
-        let first = self.recent.front()?.request;
+        let first = self.recent.front()?.0.request;
         self.recent.get(number.checked_sub(first)? as usize)
     }
 
@@ -192,6 +213,21 @@ impl Why {
 
 fn us(ns: u64) -> f64 {
     ns as f64 / 1000.0
+}
+
+fn wait(row: &RequestRow, chain: &Chain) -> Option<Wait> {
+    let waited = row.waited?;
+    Some(Wait {
+        waited_us: us(waited.ns),
+        die: waited.die,
+        behind_number: match waited.behind {
+            Behind::Request(number) => Some(number),
+            Behind::Background => None,
+        },
+        chain_requests: chain.requests,
+        behind_background: chain.behind_background,
+        heaviest: chain.heaviest.iter().map(|row| explanation(row)).collect(),
+    })
 }
 
 fn explanation(row: &RequestRow) -> Explanation {
@@ -252,9 +288,9 @@ mod tests {
     }
 
     #[test]
-    fn the_slowest_come_first_with_three_links_each() {
+    fn the_slowest_come_first_with_the_heaviest_they_waited_for() {
         let mut why = Why::new(2);
-        let responses = [5, 100, 7, 9, 300, 8, 100];
+        let responses = [5, 100, 7, 9, 8, 300, 8, 100];
         let rows: Vec<RequestRow> = (0..)
             .zip(responses)
             .map(|(i, us)| row(i, us, true, 1))
@@ -263,18 +299,17 @@ mod tests {
         why.add(&rows[3..]);
         let slowest = why.explained().slowest;
         let numbers: Vec<u64> = slowest.iter().map(|slow| slow.request.number).collect();
-        assert_eq!(numbers, [4, 1], "of equals the first");
-        let behind = |slow: &SlowRequest| -> Vec<u64> {
-            let links = slow.chain.iter();
-            links
-                .filter_map(|link| link.behind.as_ref().map(|b| b.number))
-                .collect()
-        };
-        assert_eq!(behind(&slowest[0]), [3, 2, 1]);
-        assert_eq!(behind(&slowest[1]), [0]);
+        assert_eq!(numbers, [5, 1], "of equals the first");
+        let waited = |i: usize| slowest[i].waited.as_ref().expect("it waited");
+        let heaviest =
+            |i: usize| -> Vec<u64> { waited(i).heaviest.iter().map(|of| of.number).collect() };
+        // Work grows with the response: of 4, 3, 2, 1, 0 the lightest are 0 and 2.
+        assert_eq!((waited(0).chain_requests, heaviest(0)), (5, vec![4, 3, 1]));
+        assert_eq!((waited(1).chain_requests, heaviest(1)), (1, vec![0]));
+        assert_eq!((waited(0).waited_us, waited(0).die), (0.4, 3));
         assert_eq!(
-            (slowest[0].chain[0].waited_us, slowest[0].chain[0].die),
-            (0.4, 3)
+            (waited(0).behind_number, waited(0).behind_background),
+            (Some(4), false)
         );
     }
 

@@ -1,6 +1,6 @@
 //! The slowest requests in words.
 
-use floatgate_sim::record::{Explanation, Link, Record, SlowRequest};
+use floatgate_sim::record::{Explanation, Record, SlowRequest, Wait};
 
 use crate::table::{count, micros, short, some};
 
@@ -33,10 +33,11 @@ fn story(place: usize, slow: &SlowRequest) -> String {
         work(request),
         dies(request),
     );
-    for (depth, link) in slow.chain.iter().enumerate() {
-        let who = if depth == 0 { "it" } else { "which" };
-        let indent = " ".repeat(3 + 2 * depth);
-        text.push_str(&format!("{indent}{who} {}\n", wait(link)));
+    if let Some(waited) = &slow.waited {
+        text.push_str(&format!("   {}\n", wait(waited)));
+        for behind in &waited.heaviest {
+            text.push_str(&format!("     {}: {}\n", name(behind), work(behind)));
+        }
     }
     text
 }
@@ -104,15 +105,27 @@ fn dies(request: &Explanation) -> String {
     }
 }
 
-fn wait(link: &Link) -> String {
-    let waited = format!(
-        "waited {} for die {}, busy with",
-        micros(link.waited_us),
-        link.die
-    );
-    match (&link.behind, link.behind_number) {
-        (Some(behind), _) => format!("{waited} {}: {}", name(behind), work(behind)),
-        (None, Some(number)) => format!("{waited} request {}, long before", count(number)),
-        (None, None) => format!("{waited} work of the scheme in idle time or by a timer"),
+/// `waited 340 ms for die 3, behind request 3096`, and what that waited for.
+fn wait(waited: &Wait) -> String {
+    let time = micros(waited.waited_us);
+    let mut text = format!("it waited {time} for die {}, busy with ", waited.die);
+    match waited.behind_number {
+        None => return text + "work of the scheme in idle time or by a timer",
+        Some(number) => text.push_str(&format!("request {}", count(number))),
+    }
+    match waited.chain_requests {
+        0 => return text + ", which came long before",
+        1 => {}
+        n => text.push_str(&format!(
+            ", the last of {} of which each waited for one before",
+            some(n, "request")
+        )),
+    }
+    if waited.behind_background {
+        text.push_str(", the first for work of the scheme in idle time or by a timer");
+    }
+    match waited.heaviest.len() as u64 {
+        n if n < waited.chain_requests => text + &format!("; the {n} with the most work:"),
+        _ => text + ":",
     }
 }

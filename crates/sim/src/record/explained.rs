@@ -58,8 +58,25 @@ pub struct SlowRequest {
     /// The request.
     #[serde(flatten)]
     pub request: Explanation,
-    /// What it waited for, what that waited for, and so on: at most three links.
-    pub chain: Vec<Link>,
+    /// Its longest wait for a die; `null` if every die was free.
+    pub waited: Option<Wait>,
+}
+
+/// A wait for a die, and the chain of requests behind it: each waited for the one before.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Wait {
+    /// From the issue until the die was done with all work issued before, us.
+    pub waited_us: f64,
+    /// The die.
+    pub die: u32,
+    /// The earlier request whose work came last there; `null`: work of the scheme in idle time or by a timer.
+    pub behind_number: Option<u64>,
+    /// Requests of the chain.
+    pub chain_requests: u64,
+    /// Whether the first of them, or the request itself, waited for work in idle time or by a timer.
+    pub behind_background: bool,
+    /// Those of the chain with the most work, at most three, the latest first.
+    pub heaviest: Vec<Explanation>,
 }
 
 /// One request: docs/requests.md says what each figure is.
@@ -99,17 +116,4 @@ pub struct Explanation {
     pub dies: u32,
     /// The die whose work for it ended with it.
     pub die_last: Option<u32>,
-}
-
-/// A wait for a die.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Link {
-    /// From the issue until the die was done with all work issued before, us.
-    pub waited_us: f64,
-    /// The die.
-    pub die: u32,
-    /// The earlier request whose work came last there; `null`: work of the scheme in idle time or by a timer.
-    pub behind_number: Option<u64>,
-    /// That request, if it is not too long ago.
-    pub behind: Option<Explanation>,
 }

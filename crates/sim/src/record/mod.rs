@@ -46,7 +46,7 @@ pub use counters::{Causes, Counters, EraseCauses, FlashOperations, HostPages, Me
 pub use derived::Derived;
 pub use device::{Device, Host};
 pub use document::{Document, Failed, Outcome, Reason, Trace, TraceCounts};
-pub use explained::{Explained, Explanation, Link, PartsAt, SizeClass, SlowRequest};
+pub use explained::{Explained, Explanation, PartsAt, SizeClass, SlowRequest, Wait};
 pub use schema::schema;
 pub use series::Series;
 pub use stats::Stats;
