@@ -1,7 +1,7 @@
 // Cards around the charts, the legend, the configuration, and the page itself.
 function card(title, sub, draw, options = {}) {
   const bar = el("div", { class: "bar" }), host = el("div"), keys = el("div", { class: "keys" });
-  const section = el("section", { class: options.wide ? "wide" : "" }, bar, el("h2", {}, title), el("p", { class: "sub" }, sub), keys, host);
+  const section = el("section", { class: options.wide ? "wide" : "" }, bar, el("h2", {}, title), el("p", { class: "sub" }, noteText(sub)), keys, host);
   document.getElementById("charts").append(section);
   const state = {};
   const redraw = () => { host.data = null; draw(host, state); svgLabel(host, title); };

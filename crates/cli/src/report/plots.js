@@ -187,7 +187,7 @@ function drawBars(host, rows, format) {
   host.replaceChildren(g);
 }
 
-/** A map of cells, darker where there is more. `rows`: numbers; `tell`: the text of a cell. */
+/** A map of cells, stronger where there is more. `rows`: numbers; `tell`: the text of a cell. */
 function drawHeat(host, rows, tell, head) {
   const w = host.clientWidth || 600, left = 62, columns = Math.max(...rows.map((r) => r.length), 1);
   const size = Math.max(4, Math.min(18, 300 / rows.length)), width = (w - left - 12) / columns, height = rows.length * size + 26;
@@ -199,6 +199,6 @@ function drawHeat(host, rows, tell, head) {
     row.forEach((v, x) => g.append(svg("rect", { class: "cell", x: left + x * width, y: y * size, width: Math.max(width - (width > 4 ? 1 : 0), 0.5), height: size - (size > 5 ? 1 : 0), "fill-opacity": (0.06 + (0.94 * v) / max).toFixed(3),
       onmousemove: (e) => showTip(e, tell(y, x, v)), onmouseleave: hideTip })));
   });
-  g.append(svg("text", { x: left, y: height - 6 }, head[1]), svg("text", { x: w - 12, y: height - 6, "text-anchor": "end" }, `palest: 0, darkest: ${count(max)} ${head[2]}`));
+  g.append(svg("text", { x: left, y: height - 6 }, head[1]), svg("text", { x: w - 12, y: height - 6, "text-anchor": "end" }, `faintest: 0, strongest: ${count(max)} ${head[2]}`));
   host.replaceChildren(g);
 }

@@ -46,6 +46,9 @@ function charts() {
       { x: "log", y: axis, step: true, height: 360, formatX: micros, formatY: label, labelX: "response time", labelY: "share", tell: (p) => `${label(p[1])} of ${state.kind}s within ${micros(p[0])}` });
   }, { wide: true, choices: { kind: [["write", "writes"], ["read", "reads"]], scale: [["share", "share"], ["tail", "tail"]] } });
 
+  whereTimeWent();
+  overTime();
+
   const merges = runs.some((r) => otherMerges(r).some((m) => m[1] > 0)) ? [...MERGES, ["other", "var(--k5)"]] : MERGES;
   card("Merges by kind", `How log blocks were reclaimed; page-mapping schemes collect garbage without merges.${ownMerges.length ? ` ${OTHER}; \`floatgate schemes ${ownMerges[0][0]}\` tells what they are.` : ""}`, (host) => drawBars(host, runs.map((run) => ({
     run, parts: merges.map(([name, c]) => ({ name, colour: c, value: name === "other" ? sum(otherMerges(run).map((m) => m[1])) : run.counters.merges[name] })) })), count), { keys: merges });
@@ -77,8 +80,6 @@ function charts() {
     { choices: { form: [["cumulative", "cumulative"], ["share", "share"]] } });
 
   wearMap();
-  whereTimeWent();
-  overTime();
 }
 
 if (runs.length === 1) document.getElementById("heading").textContent = "Result";
