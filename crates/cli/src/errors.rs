@@ -35,7 +35,7 @@ pub enum Place {
         /// Its bytes.
         span: Range<usize>,
     },
-    /// On the command line, as `--set a.b=c`.
+    /// On the command line: the argument with its flag, as `--set a.b=c`.
     Argument(String),
 }
 
@@ -107,7 +107,7 @@ impl fmt::Display for Problem {
         write!(f, "error: {}", self.message)?;
         match &self.place {
             Place::Default => {}
-            Place::Argument(text) => write!(f, "\n  --> --set {text}")?,
+            Place::Argument(text) => write!(f, "\n  --> {text}")?,
             Place::File { source, span } => source.point(f, span)?,
         }
         match &self.help {

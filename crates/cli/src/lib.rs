@@ -20,7 +20,8 @@
 mod args;
 pub mod bare;
 mod commands;
-pub mod config;
+mod comparison;
+mod config;
 pub mod errors;
 mod memory;
 mod notes;

@@ -4,17 +4,35 @@
 use floatgate_sim::config::Arrivals;
 use floatgate_sim::record::Record;
 
+use crate::config::Settings;
 use crate::config::resolve::Plan;
-use crate::table::{count, short};
+use crate::table::{count, short, some};
 
 /// The latest arrival of a run, seconds after the first.
 pub fn span_s(first_ns: u64, last_ns: u64, plan: &Plan) -> f64 {
     last_ns.saturating_sub(first_ns) as f64 / 1e9 / plan.host.speed
 }
 
+/// What a pass over the trace has found, for the remarks.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    /// Seconds from the first to the last arrival, as the run plays them.
+    pub span_s: f64,
+    /// Requests of which a part lies beyond the device and was wrapped to its begin.
+    pub wrapped: u64,
+}
+
 /// The remarks on some records of one device and one trace.
-pub fn of(records: &[&Record], plan: &Plan, span_s: f64) -> Vec<String> {
-    let mut notes = Vec::new();
+pub fn of(records: &[&Record], plan: &Plan, settings: &Settings, seen: &Seen) -> Vec<String> {
+    let span_s = seen.span_s;
+    let mut notes = plan.changes(settings);
+    notes.extend((seen.wrapped > 0).then(|| {
+        format!(
+            "{} went beyond the end of the device and on from its begin (host.beyond = \"wrap\"): \
+             addresses that the trace keeps apart fall on the same pages.",
+            some(seen.wrapped, "request")
+        )
+    }));
     notes.extend(nothing_collected(records, plan));
     notes.extend(fell_behind(records, plan, span_s));
     notes.extend(not_settled(records));
@@ -63,6 +81,9 @@ fn nothing_collected(records: &[&Record], plan: &Plan) -> Option<String> {
     ))
 }
 
+/// Requests below which nobody can say whether a device keeps up.
+const REQUESTS_TO_JUDGE: u64 = 100;
+
 /// A device that is still busy long after the last arrival did not keep up: its response times say how long
 /// the queue grew, not how fast the scheme is.
 fn fell_behind(records: &[&Record], plan: &Plan, span_s: f64) -> Option<String> {
@@ -88,10 +109,11 @@ fn fell_behind(records: &[&Record], plan: &Plan, span_s: f64) -> Option<String> 
 
 /// Seconds by which a device is behind that did not keep up with the arrivals; none if it did.
 pub fn backlog_s(record: &Record, plan: &Plan, span_s: f64) -> Option<f64> {
-    if plan.host.arrivals == Arrivals::Closed || span_s <= 0.0 {
+    let time = &record.time;
+    let few = time.response.all.count < REQUESTS_TO_JUDGE;
+    if plan.host.arrivals == Arrivals::Closed || span_s <= 0.0 || few {
         return None;
     }
-    let time = &record.time;
     let worst_s = time.response.all.max_us.unwrap_or(0.0) / 1e6;
     let backlog_s = (time.elapsed_s - span_s).max(worst_s);
     (backlog_s > 0.1 * span_s).then_some(backlog_s)

@@ -260,3 +260,71 @@ fn what_does_not_fit_points_at_the_part_that_was_given() {
         ran.err
     );
 }
+
+#[test]
+fn the_same_said_twice() {
+    let place = Place::new();
+    small_trace(&place);
+    let twice = "compare --trace t.pages --set device.dies=1 --set device.dies=2";
+    place.run(twice).refused(
+        "error: device.dies is given twice\n  --> --set device.dies=2\n  help: keep one of the two",
+    );
+    let twice = "compare --trace t.pages --set device.capacity_mib=8 --set device.capacity_gib=1";
+    place.run(twice).refused(
+        "error: device.capacity_gib says again what device.capacity_mib says\n  --> --set device.capacity_gib=1\n  help: keep one of the two",
+    );
+    let twice = "compare --trace t.pages --set scheme.gc_low=2 --set scheme.gc_low=3";
+    place.run(twice).refused(
+        "error: scheme.gc_low is given twice\n  --> --set scheme.gc_low=3\n  help: keep one of the two",
+    );
+    let ran = place.run("compare --trace t.pages --scheme fast,page,fast");
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+    assert!(
+        ran.err
+            .contains("error: fast is named twice\n  --> --scheme fast\n")
+            && ran.err.contains("fast,fast:OPTION=VALUE"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(place.files(), ["t.pages"]);
+}
+
+#[test]
+fn options_beside_the_name_of_a_scheme() {
+    let place = Place::new();
+    small_trace(&place);
+    for (scheme, message) in [
+        (
+            "fast:sw_lo=1",
+            "error: fast has no option sw_lo\n  --> --scheme fast:sw_lo=1\n  help: did you mean sw_log?\n",
+        ),
+        (
+            "fast:sw_log",
+            "error: \"sw_log\" is no option of the form option=value\n",
+        ),
+        (
+            "fast:log_blocks=4:log_blocks=5",
+            "error: fast:log_blocks=4:log_blocks=5 says log_blocks twice\n",
+        ),
+        ("fsat:sw_log=true", "error: no scheme \"fsat\""),
+    ] {
+        for command in ["compare", "run"] {
+            let ran = place.run(&format!("{command} --trace t.pages --scheme {scheme}"));
+            assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+            assert!(ran.err.contains(message), "{command} {scheme}: {}", ran.err);
+        }
+    }
+}
+
+#[test]
+fn log_blocks_that_are_several_or_too_many() {
+    let place = Place::new();
+    small_trace(&place);
+    place.run("compare --trace t.pages --set scheme.log_blocks=64,128").refused(
+        "error: log_blocks takes one value, not several\n  --> --set scheme.log_blocks=64,128\n  help: `floatgate sweep --vary scheme.log_blocks=64,128` runs each; in a comparison: --scheme A:log_blocks=1,A:log_blocks=2",
+    );
+    let ran = place.run("compare --trace t.pages --set scheme.log_blocks=999999999");
+    assert_eq!(ran.code, 2);
+    let named = "\n  --> --set scheme.log_blocks=999999999\n  help: fewer log blocks: the data of the whole device is 32 blocks\n";
+    assert!(ran.err.ends_with(named), "{}", ran.err);
+}

@@ -225,10 +225,96 @@ fn a_scheme_alone_meets_the_device_that_it_meets_in_a_comparison() {
             .run(&format!("run --scheme {key} --trace t.pages --json"))
             .ok()
             .record();
-        assert_eq!(&alone, record, "{key}");
+        let one_by_one = place
+            .run(&format!(
+                "run --scheme {key} --trace t.pages --json --set host.arrivals=closed --set host.queue_depth=1"
+            ))
+            .ok()
+            .record();
+        let mut record = record.clone();
+        let measured = record.time.alone.take();
+        assert_eq!(measured, Some(one_by_one.time.response.all), "{key}");
+        assert!(alone == record, "{key}: the records differ");
     }
     assert_eq!(compared.results.len(), 3);
     assert_eq!(place.files(), ["t.pages"]);
+}
+
+#[test]
+fn a_scheme_is_compared_with_itself_under_other_options() {
+    let place = Place::new();
+    small_trace(&place);
+    let compared = place
+        .run("compare --scheme fast,fast:sw_log=false:log_blocks=8 --trace t.pages --json --no-report")
+        .ok()
+        .document();
+    let records = compared.results.iter().filter_map(Outcome::record);
+    let names: Vec<&str> = records.map(|record| &*record.scheme).collect();
+    assert_eq!(names, ["fast", "fast:sw_log=false:log_blocks=8"]);
+    let other = place
+        .run("run --scheme fast --set scheme.sw_log=false --set schemes.fast.log_blocks=8 --trace t.pages --json")
+        .ok()
+        .record();
+    let record = compared.results[1].record().unwrap();
+    assert_eq!(record.options, other.options);
+    assert_eq!(record.counters, other.counters);
+    assert_ne!(
+        record.counters,
+        compared.results[0].record().unwrap().counters
+    );
+    let run = place
+        .run("run --scheme fast:sw_log=false --set scheme.log_blocks=8 --trace t.pages --json")
+        .ok()
+        .record();
+    assert_eq!(run.scheme, "fast:sw_log=false");
+    assert_eq!(run.counters, other.counters);
+}
+
+#[test]
+fn what_the_device_has_instead_of_what_was_asked_is_said() {
+    let place = Place::new();
+    small_trace(&place);
+    let run = "run --scheme page --trace t.pages --json --set device.dies=1 --set host.beyond=wrap";
+    let notes = |more: &str| place.run(&format!("{run} {more}")).ok().document().notes;
+    let told = notes(
+        "--set device.capacity_mib=1 --set device.spare_percent=5 --set device.log_percent=3",
+    );
+    let told = told.join("\n");
+    for part in [
+        "the spare blocks grew from 5.0 % to",
+        "so that page, bast, fmax and ",
+        "3 % log blocks would be 0 a die; schemes with a log have 6 a die",
+        "requests went beyond the end of the device and on from its begin",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let told = notes("--set device.capacity_mib=30.0625").join("\n");
+    assert!(
+        told.contains("the capacity is 15,424 pages (30.1 MiB) instead of 15,392: whole blocks"),
+        "{told}"
+    );
+    let told = notes("--set device.capacity_mib=32").join("\n");
+    let silent = ["spare", "log blocks", "capacity", "beyond"];
+    assert!(silent.iter().all(|part| !told.contains(part)), "{told}");
+}
+
+/// Of two requests nobody can say whether the device keeps up.
+#[test]
+fn a_trace_of_two_requests_is_no_reason_for_a_remark_on_arrivals() {
+    let place = Place::new();
+    place.file(
+        "two.csv",
+        "time_ns,op,offset,size\n0,W,0,4096\n1000,W,8192,4096\n",
+    );
+    let notes = place
+        .run("run --trace two.csv --json")
+        .ok()
+        .document()
+        .notes;
+    assert!(
+        !notes.iter().any(|note| note.contains("keep up")),
+        "{notes:?}"
+    );
 }
 
 #[test]

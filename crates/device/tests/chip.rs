@@ -7,11 +7,12 @@ use std::path::Path;
 use common::mixing::{MixDisk, new_image};
 use floatgate_core::flash::{Flash, Oob, Role};
 use floatgate_core::rng::SplitMix64;
+use floatgate_core::wear::WearLeveling;
 use floatgate_core::{Geometry, Lpn, Pbn, Ppn, Slot};
 use floatgate_device::image::Durability;
 use floatgate_device::nand::{BlockState, Spare};
 use floatgate_device::{
-    BlockDevice, ImageNand, Nand, NandError, NandFlash, RamNand, SparesOptions,
+    BlockDevice, ImageNand, Nand, NandError, NandFlash, RamNand, Spares, SparesOptions,
 };
 use floatgate_schemes::page::Page;
 use floatgate_testkit::case::Case;
@@ -83,6 +84,35 @@ fn a_record_is_not_overwritten_while_it_is_looked_for() {
         let mut nand = open(&disk.after_a_crash(&mut SplitMix64::new(seed)));
         assert!(holds(&mut nand, 0), "seed {seed}: it was flushed");
     }
+}
+
+/// Its header can be read, its bytes cannot: wear levelling moves it all the same.
+#[test]
+fn a_rotten_page_is_no_page_of_zeroes_after_its_block_has_moved() {
+    let disk = disk();
+    let options = SparesOptions {
+        wear_leveling: WearLeveling::Static,
+        wear_gap: 1,
+        ..SparesOptions::default()
+    };
+    let mut nand = Spares::mount(open(&disk), options).unwrap();
+    program(&mut nand, 0, 1);
+    program(&mut nand, 1, 2);
+    nand.flush().unwrap();
+    let content = [1; PAGE_BYTES];
+    let image = disk.image();
+    let at = image.windows(PAGE_BYTES).position(|bytes| bytes == content);
+    disk.damage(at.unwrap() as u64);
+    for sequence in 3..100 {
+        program(&mut nand, 4, sequence);
+        nand.erase(Pbn(1)).unwrap();
+    }
+    assert!(nand.stats().wear_swaps > 0 && nand.stats().lost_pages > 0);
+    assert!(nand.read_spare(Ppn(0)).unwrap().lost);
+    let mut flash = NandFlash::new(nand).unwrap();
+    flash.new_request(Lpn(0), 1);
+    let read = flash.read_host(Slot(0), Ppn(0), ());
+    assert!(matches!(read, Err(NandError::Unreadable { .. })));
 }
 
 #[test]

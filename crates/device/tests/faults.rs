@@ -4,13 +4,17 @@
 mod common;
 
 use common::{Host, PAGE_BYTES, SECTOR_BYTES, chip, options_of, scan};
+use floatgate_core::flash::{Oob, Role};
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::wear::WearLeveling;
 use floatgate_core::{Ftl, Lpn};
 use floatgate_core::{Pbn, Ppn};
 use floatgate_device::faulty::FaultPlan;
+use floatgate_device::nand::Spare;
 use floatgate_device::spares::pairs::PairGuard;
-use floatgate_device::{BlockDevice, Faulty, NandFlash, RamNand, Spares, SparesOptions};
+use floatgate_device::{
+    BlockDevice, Faulty, Nand, NandError, NandFlash, RamNand, Spares, SparesOptions,
+};
 
 struct UntilReadOnly {
     seed: u64,
@@ -177,6 +181,37 @@ fn a_chip_wears_out_to_read_only() {
     // Static levelling pays off where much is cold; here little is, and its moves cost erases.
     println!("requests until read only: off {off}, dynamic {dynamic}, static {fixed}");
     assert!(off < dynamic && fixed > 0);
+}
+
+/// The last spare is for what a request under way still has to do.
+#[test]
+fn no_request_begins_after_the_last_spare_block() {
+    let options = SparesOptions {
+        spare_blocks: 1,
+        ..SparesOptions::default()
+    };
+    let plan = FaultPlan {
+        program_failures: vec![1],
+        ..FaultPlan::default()
+    };
+    let nand = RamNand::new(&chip(2, 6, 8, 2, &options), PAGE_BYTES);
+    let mut nand = Spares::format(Faulty::new(nand, plan).unwrap(), options).unwrap();
+    let program = |page: u32, nand: &mut Spares<_>| {
+        let spare = Spare::new(Oob::new(Lpn(page), Role::Data), u64::from(page) + 1);
+        nand.program(Ppn(page), &spare, &[1; PAGE_BYTES]).unwrap();
+    };
+    program(0, &mut nand);
+    nand.check_writable().unwrap();
+    program(1, &mut nand);
+    assert_eq!(nand.stats().retired_program, 1);
+    let refused = nand.check_writable();
+    assert!(
+        matches!(refused, Err(NandError::ReadOnly { die: 0 })),
+        "{refused:?}"
+    );
+    // The request that met the failure may go on.
+    program(2, &mut nand);
+    nand.check_kept().unwrap();
 }
 
 #[test]

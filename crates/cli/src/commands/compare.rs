@@ -4,23 +4,24 @@ use std::path::{Path, PathBuf};
 
 use cpu_time::ThreadTime;
 use floatgate_catalog::Scheme;
-use floatgate_core::report::Memory;
-use floatgate_sim::config::RunConfig;
+use floatgate_sim::config::{Arrivals, Host, Recipe, RunConfig};
 use floatgate_sim::record::{self, Record};
 use floatgate_sim::run::{Decoded, Progress};
 
 use super::parallel;
-use super::schemes::find;
-use super::study::{Scan, Study, document, failed, notes_text, write_report};
+use super::study::{Scan, Study, document, failed, notes_text, problem, write_report};
 use super::taps::{Paths, Taps};
+use super::variant::Variant;
 use crate::args::CompareArgs;
+use crate::comparison;
+use crate::config::resolve::Plan;
 use crate::config::sizing::{Failure, guarded, size, try_out};
-use crate::errors::{Outcome, Problem};
+use crate::errors::{Outcome, Place, Problem};
 use crate::memory;
 use crate::notes;
 use crate::output;
 use crate::progress::Bar;
-use crate::table::{Table, bytes, count, energy, micros, short_or_dash};
+use crate::table::bytes;
 use crate::traces;
 
 /// Where the report goes if nothing else is said.
@@ -30,25 +31,26 @@ const REPORT: &str = "floatgate-report.html";
 pub fn run(args: &CompareArgs, schemes: &[Scheme]) -> Outcome<()> {
     let mut study = Study::new(&args.setup, schemes)?;
     let (chosen, explicit) = chosen(args, &study, schemes)?;
-    study.settings.check_options(&chosen)?;
+    let named: Vec<&Scheme> = chosen.iter().map(|variant| variant.scheme).collect();
+    study.settings.check_options(&named)?;
     let trace = study.choice.decode()?;
-    let mut scan = Scan::new(&study.plan);
+    let mut scan = Scan::new(&study);
     scan.add(&trace.requests);
     size(
         &mut study.plan,
         &study.settings,
         &scan.extent,
         schemes,
-        &chosen,
+        &named,
     )?;
     output::tell(&format!("Trace:  {}", trace.about.describe()));
     output::tell(&format!("Device: {}", study.plan.describe()));
     let jobs: Vec<Job> = chosen
-        .iter()
-        .map(|scheme| Job::new(scheme, &study))
+        .into_iter()
+        .map(|variant| Job::new(variant, &study.plan))
         .collect();
     if explicit && let Some(job) = jobs.iter().find(|job| job.refused.is_some()) {
-        return Err(job.problem(&study));
+        return Err(job.problem());
     }
     let paths = Paths {
         requests: args.requests_out.clone(),
@@ -56,67 +58,73 @@ pub fn run(args: &CompareArgs, schemes: &[Scheme]) -> Outcome<()> {
         blocks: args.blocks_out.clone(),
     };
     let accepted = jobs.iter().filter(|job| job.refused.is_none());
-    let keys: Vec<&str> = accepted.map(|job| job.scheme.info.key).collect();
-    paths.make_folders(&keys)?;
+    let labels: Vec<&str> = accepted.map(|job| &*job.variant.label).collect();
+    paths.make_folders(&labels)?;
     let workers = parallel::workers(args.jobs, &study.settings, jobs.len());
     check_memory(&jobs, workers, &trace)?;
     let rows = play(&jobs, &trace, &study, workers, &paths);
     finish(args, &study, &jobs, rows, &trace, &scan)
 }
 
-/// The schemes to compare, and whether they were named.
+/// What to compare, and whether it was named.
 fn chosen<'a>(
     args: &CompareArgs,
     study: &Study,
     schemes: &'a [Scheme],
-) -> Outcome<(Vec<&'a Scheme>, bool)> {
-    let mut chosen: Vec<&Scheme> = Vec::new();
-    let mut add = |scheme: &'a Scheme| {
-        if !chosen.iter().any(|known| known.info.key == scheme.info.key) {
-            chosen.push(scheme);
-        }
-    };
-    if !args.scheme.is_empty() {
-        for name in &args.scheme {
-            add(find(schemes, name.trim())?);
-        }
-        return Ok((chosen, true));
-    }
-    for (name, place) in study.settings.list("compare.schemes") {
-        add(find(schemes, name).map_err(|problem| problem.at(place))?);
-    }
-    if chosen.is_empty() {
-        Ok((schemes.iter().collect(), false))
+) -> Outcome<(Vec<Variant<'a>>, bool)> {
+    let settings = &study.settings;
+    let flag = |text: &'_ String| Place::Argument(format!("--scheme {text}"));
+    let named = args.scheme.iter().map(|text| (text.as_str(), flag(text)));
+    let in_file = settings.list("compare.schemes").iter();
+    let in_file = in_file.map(|(text, place)| (text.as_str(), place.clone()));
+    let chosen = if args.scheme.is_empty() {
+        Variant::list(in_file, settings, schemes)?
     } else {
-        Ok((chosen, true))
-    }
+        Variant::list(named, settings, schemes)?
+    };
+    Ok(match chosen.is_empty() {
+        true => (Variant::all(settings, schemes), false),
+        false => (chosen, true),
+    })
 }
 
-/// One run to be made.
+/// The runs to be made of one scheme.
 struct Job<'a> {
-    scheme: &'a Scheme,
+    variant: Variant<'a>,
     config: RunConfig,
+    /// The same requests one at a time, unless they are that already.
+    alone: Option<RunConfig>,
     /// Why it cannot be made, found out before anything ran.
     refused: Option<Failure>,
 }
 
 impl<'a> Job<'a> {
-    fn new(scheme: &'a Scheme, study: &Study) -> Self {
-        let config = study.plan.run_of(scheme, &study.settings);
-        let refused = try_out(scheme, &config).err();
+    fn new(variant: Variant<'a>, plan: &Plan) -> Self {
+        let config = variant.run_on(plan);
+        let refused = try_out(variant.scheme, &config).err();
+        let is_alone = config.host.arrivals == Arrivals::Closed && config.host.queue_depth == 1;
+        let alone = (!is_alone).then(|| RunConfig {
+            host: Host {
+                arrivals: Arrivals::Closed,
+                queue_depth: 1,
+                ..config.host.clone()
+            },
+            ..config.clone()
+        });
         Self {
-            scheme,
+            variant,
             config,
+            alone,
             refused,
         }
     }
 
-    fn problem(&self, study: &Study) -> Problem {
+    fn problem(&self) -> Problem {
         let failure = self
             .refused
             .clone()
             .unwrap_or(Failure::Bug("not refused".into()));
-        study.problem(self.scheme, failure)
+        problem(&self.variant, failure)
     }
 }
 
@@ -124,7 +132,14 @@ impl<'a> Job<'a> {
 fn check_memory(jobs: &[Job<'_>], workers: usize, trace: &traces::Decoded) -> Outcome<()> {
     let accepted = jobs.iter().filter(|job| job.refused.is_none());
     let mut needs: Vec<u64> = accepted
-        .filter_map(|job| job.scheme.life.simulated.memory_bytes(&job.config).ok())
+        .filter_map(|job| {
+            job.variant
+                .scheme
+                .life
+                .simulated
+                .memory_bytes(&job.config)
+                .ok()
+        })
         .collect();
     needs.sort_unstable_by(|a, b| b.cmp(a));
     let runs: u64 = needs.iter().take(workers).sum();
@@ -138,7 +153,7 @@ fn check_memory(jobs: &[Job<'_>], workers: usize, trace: &traces::Decoded) -> Ou
     memory::check(runs, memory::available(), "the comparison")
 }
 
-/// Makes all runs, some at a time, and gives their records in the order of the jobs.
+/// Makes all runs, some at a time, and gives the records in the order of the jobs.
 fn play(
     jobs: &[Job<'_>],
     trace: &traces::Decoded,
@@ -146,14 +161,12 @@ fn play(
     workers: usize,
     paths: &Paths,
 ) -> Vec<Result<Record, Failure>> {
-    let runnable = jobs.iter().filter(|job| job.refused.is_none()).count() as u64;
-    let passes = 1 + study
-        .plan
-        .ageing
-        .iter()
-        .filter(|r| **r == floatgate_sim::config::Recipe::Replay)
-        .count() as u64;
-    let bar = Bar::new(runnable * passes * trace.requests.len() as u64, "requests");
+    let accepted = jobs.iter().filter(|job| job.refused.is_none());
+    let runs = |job: &Job<'_>| 1 + u64::from(job.alone.is_some());
+    let ageing = study.plan.ageing.iter();
+    let passes = 1 + ageing.filter(|recipe| **recipe == Recipe::Replay).count() as u64;
+    let requests = accepted.map(runs).sum::<u64>() * passes * trace.requests.len() as u64;
+    let bar = Bar::new(requests, "requests");
     // Which schemes take longest shows on the first requests.
     let costs = parallel::all(
         jobs.len(),
@@ -161,13 +174,31 @@ fn play(
         |_| 0,
         |i| time_of_first(&jobs[i], trace),
     );
-    let rows = parallel::all(
-        jobs.len(),
+    // Each job twice, under load and alone, so that a slow scheme takes two processors.
+    let mut records = parallel::all(
+        2 * jobs.len(),
         workers,
-        |i| costs[i],
-        |i| play_one(&jobs[i], trace, &bar, paths),
-    );
+        |task| costs[task / 2],
+        |task| {
+            let job = &jobs[task / 2];
+            // The files are about the run under load.
+            let (config, paths) = match task % 2 {
+                0 => (Some(&job.config), paths.of(&job.variant.label)),
+                _ => (job.alone.as_ref(), Paths::default()),
+            };
+            config.map(|config| play_one(job, config, trace, &bar, paths))
+        },
+    )
+    .into_iter();
     bar.done();
+    let mut rows = Vec::with_capacity(jobs.len());
+    while let (Some(Some(under_load)), Some(alone)) = (records.next(), records.next()) {
+        rows.push(under_load.and_then(|mut record| {
+            let alone = alone.transpose()?;
+            record.time.alone = Some(alone.as_ref().unwrap_or(&record).time.response.all);
+            Ok(record)
+        }));
+    }
     rows
 }
 
@@ -184,38 +215,36 @@ fn time_of_first(job: &Job<'_>, trace: &traces::Decoded) -> u64 {
     let start = ThreadTime::now();
     if job.refused.is_none() {
         // What is wrong is told by the run itself.
-        let _ = guarded(|| {
-            job.scheme
-                .life
-                .simulated
-                .run(&config, &mut Decoded::new(requests), &mut |_| {})
-        });
+        let simulated = &job.variant.scheme.life.simulated;
+        let _ = guarded(|| simulated.run(&config, &mut Decoded::new(requests), &mut |_| {}));
     }
     start.elapsed().as_nanos() as u64
 }
 
 fn play_one(
     job: &Job<'_>,
+    config: &RunConfig,
     trace: &traces::Decoded,
     bar: &Bar,
-    paths: &Paths,
+    paths: Paths,
 ) -> Result<Record, Failure> {
     if let Some(failure) = &job.refused {
         return Err(failure.clone());
     }
     let mut progress = |step| match step {
-        Progress::Ageing => bar.message(format!("{} ages", job.scheme.info.key)),
+        Progress::Ageing => bar.message(format!("{} ages", job.variant.label)),
         Progress::Played(n) => {
-            bar.message(job.scheme.info.key);
+            bar.message(&job.variant.label);
             bar.add(n);
         }
     };
     let mut source = Decoded::new(&trace.requests);
-    guarded(|| {
-        let taps = Taps::open(paths.of(job.scheme.info.key), 0)?;
-        let played = taps.play(job.scheme, &job.config, &mut source, &mut progress);
-        played.map(|(record, _)| record)
-    })
+    let (mut record, _) = guarded(|| {
+        let taps = Taps::open(paths, 0)?;
+        taps.play(job.variant.scheme, config, &mut source, &mut progress)
+    })?;
+    record.scheme.clone_from(&job.variant.label);
+    Ok(record)
 }
 
 fn finish(
@@ -235,35 +264,38 @@ fn finish(
             .nth(i)
             .and_then(Result::err)
             .unwrap_or(Failure::Trace(String::new()));
-        return Err(study.problem(jobs[i].scheme, failure));
+        return Err(problem(&jobs[i].variant, failure));
     }
     if rows.iter().all(|row| row.is_err())
         && let Some(job) = jobs.iter().find(|job| job.refused.is_some())
     {
-        return Err(job.problem(study));
+        return Err(job.problem());
     }
     let records: Vec<&Record> = rows.iter().filter_map(|row| row.as_ref().ok()).collect();
-    let notes = notes::of(&records, &study.plan, scan.span_s(&study.plan));
-    let table = table(jobs, &rows);
+    let seen = scan.seen(&study.plan);
+    let notes = notes::of(&records, &study.plan, &study.settings, &seen);
+    let labelled = jobs.iter().map(|job| &*job.variant.label).zip(&rows);
+    let tables = comparison::tables(labelled, &study.plan, seen.span_s);
     let bug = rows.iter().zip(jobs).find_map(|(row, job)| match row {
-        Err(Failure::Bug(text)) => Some(Problem::bug(format!("{}: {text}", job.scheme.info.key))),
+        Err(Failure::Bug(text)) => Some(Problem::bug(format!("{}: {text}", job.variant.label))),
         _ => None,
     });
     let results = rows.into_iter().zip(jobs);
     let results = results.map(|(row, job)| match row {
         Ok(record) => record::Outcome::Record(Box::new(record)),
-        Err(failure) => failed(&job.config, job.scheme.info.title, failure),
+        Err(failure) => failed(&job.config, job.variant.scheme.info.title, failure),
     });
     let document = document(&trace.about, &study.plan, results.collect(), notes);
     if args.setup.json {
         output::print_json(&document)?;
     } else {
-        output::print(&format!("\n{table}{}\n", notes_text(&document.notes)))?;
+        output::print(&format!("\n{tables}{}\n", notes_text(&document.notes)))?;
     }
-    for folder in [&args.requests_out, &args.series_out, &args.blocks_out] {
-        if let Some(folder) = folder {
-            output::tell(&format!("Files: one a scheme in {}", folder.display()));
-        }
+    for folder in [&args.requests_out, &args.series_out, &args.blocks_out]
+        .into_iter()
+        .flatten()
+    {
+        output::tell(&format!("Files: one a scheme in {}", folder.display()));
     }
     if let Some(path) = report_path(args) {
         write_report(&path, &document)?;
@@ -275,68 +307,5 @@ fn report_path(args: &CompareArgs) -> Option<PathBuf> {
     match &args.setup.report {
         Some(path) => Some(path.clone()),
         None => (!args.no_report).then(|| Path::new(REPORT).to_path_buf()),
-    }
-}
-
-/// The comparison, one line a scheme.
-fn table(jobs: &[Job<'_>], rows: &[Result<Record, Failure>]) -> String {
-    let mut table = Table::new(&[
-        "<scheme",
-        "mean",
-        "p99",
-        "WA",
-        "erases",
-        "switch",
-        "partial",
-        "full",
-        "dead",
-        "other",
-        "map memory",
-        "energy",
-    ]);
-    for (job, row) in jobs.iter().zip(rows) {
-        let key = job.scheme.info.key;
-        match row {
-            Ok(record) => table.row(cells(key, record)),
-            Err(Failure::Refused(refusal)) => {
-                table.across(key, format!("refused: {}", refusal.message))
-            }
-            Err(Failure::Trace(text)) => table.across(key, format!("failed: {text}")),
-            Err(Failure::Bug(text)) => table.across(key, format!("BUG: {text}")),
-        }
-    }
-    format!(
-        "{}mean, p99: response time of reads and writes; WA: write amplification; switch to other: merges by kind\n",
-        table.render()
-    )
-}
-
-fn cells(key: &str, record: &Record) -> [String; 12] {
-    let time = |us: Option<f64>| us.map_or_else(|| "-".into(), micros);
-    let (response, merges) = (&record.time.response.all, &record.counters.merges);
-    [
-        key.into(),
-        time(response.mean_us),
-        time(response.p99_us),
-        short_or_dash(record.derived.write_amplification),
-        count(record.derived.erases),
-        count(merges.switch),
-        count(merges.partial),
-        count(merges.full),
-        count(merges.dead),
-        count(merges.own.values().sum()),
-        map_memory(record),
-        energy(record.energy.total_uj),
-    ]
-}
-
-/// Bytes of the tables in the controller's memory; what lies in phase-change memory apart.
-fn map_memory(record: &Record) -> String {
-    let of = |places: &[Memory]| record.tables.bytes_in(places);
-    let (ram, pcm) = (of(&[Memory::Sram, Memory::Dram]), of(&[Memory::Pcm]));
-    if pcm > 0.0 {
-        format!("{} + {} PCM", bytes(ram), bytes(pcm))
-    } else {
-        bytes(ram.ceil())
     }
 }

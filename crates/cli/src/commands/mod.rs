@@ -19,3 +19,4 @@ pub mod torture;
 pub mod trace_convert;
 pub mod trace_generate;
 pub mod trace_info;
+mod variant;

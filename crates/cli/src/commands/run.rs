@@ -5,12 +5,12 @@ use floatgate_sim::record;
 use floatgate_sim::run::Progress;
 use floatgate_sim::streamed::Streamed;
 
-use super::schemes::find;
-use super::study::{Scan, Study, document, notes_text, write_report};
+use super::study::{Scan, Study, document, notes_text, problem, write_report};
 use super::taps::{Paths, Taps};
+use super::variant::Variant;
 use crate::args::RunArgs;
 use crate::config::sizing::{guarded, size, try_out};
-use crate::errors::Outcome;
+use crate::errors::{Outcome, Place};
 use crate::memory;
 use crate::notes;
 use crate::output;
@@ -31,7 +31,13 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
         .scheme
         .as_deref()
         .or_else(|| study.settings.text("scheme.name"));
-    let scheme = find(schemes, named.unwrap_or(DEFAULT_SCHEME))?;
+    let named = named.unwrap_or(DEFAULT_SCHEME);
+    let place = match &args.scheme {
+        Some(text) => Place::Argument(format!("--scheme {text}")),
+        None => study.settings.place("scheme.name"),
+    };
+    let variant = Variant::parse(named, &place, &study.settings, schemes)?;
+    let scheme = variant.scheme;
     study.settings.check_options(&[scheme])?;
     let (scan, about) = scan(&study)?;
     size(
@@ -43,17 +49,15 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
     )?;
     output::tell(&format!("Trace:  {}", about.describe()));
     output::tell(&format!("Device: {}", study.plan.describe()));
-    let config = study.plan.run_of(scheme, &study.settings);
+    let config = variant.run_on(&study.plan);
     let need = scheme
         .life
         .simulated
         .memory_bytes(&config)
-        .map_err(|refusal| {
-            study.problem(scheme, crate::config::sizing::Failure::Refused(refusal))
-        })?;
+        .map_err(|refusal| problem(&variant, crate::config::sizing::Failure::Refused(refusal)))?;
     output::tell(&format!("Memory: about {}", bytes(need as f64)));
     memory::check(need, memory::available(), "the run")?;
-    try_out(scheme, &config).map_err(|failure| study.problem(scheme, failure))?;
+    try_out(scheme, &config).map_err(|failure| problem(&variant, failure))?;
     let bar = Bar::new(about.counts.accepted, "requests");
     let choice = study.choice.clone();
     let mut progress = |step| match step {
@@ -71,9 +75,15 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
         taps.play(scheme, &config, &mut source, &mut progress)
     });
     bar.done();
-    let (record, told) = played.map_err(|failure| study.problem(scheme, failure))?;
+    let (mut record, told) = played.map_err(|failure| problem(&variant, failure))?;
+    record.scheme.clone_from(&variant.label);
     told.iter().for_each(|line| output::tell(line));
-    let notes = notes::of(&[&record], &study.plan, scan.span_s(&study.plan));
+    let notes = notes::of(
+        &[&record],
+        &study.plan,
+        &study.settings,
+        &scan.seen(&study.plan),
+    );
     let text = format!("{}{}", text::of(&record), why::of(&record));
     let results = vec![record::Outcome::Record(Box::new(record))];
     let document = document(&about, &study.plan, results, notes);
@@ -90,7 +100,7 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
 
 /// Reads the trace once before the run: whatever is wrong with it shows now, and the device can be sized.
 fn scan(study: &Study) -> Outcome<(Scan, About)> {
-    let mut scan = Scan::new(&study.plan);
+    let mut scan = Scan::new(study);
     let mut reader = study.choice.open()?;
     let mut batch = Vec::with_capacity(BATCH);
     while reader.next_batch(&mut batch, BATCH)? > 0 {

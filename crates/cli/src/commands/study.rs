@@ -3,18 +3,20 @@
 use std::path::Path;
 
 use floatgate_catalog::Scheme;
-use floatgate_sim::config::RunConfig;
+use floatgate_sim::config::{Beyond, RunConfig};
 use floatgate_sim::record::{
     self, Configuration, DeviceSettings, Document, Failed, HostSettings, Reason, RunSettings,
     SCHEMA,
 };
 use floatgate_trace::Request;
 
+use super::variant::Variant;
 use crate::args::Setup;
 use crate::config::Settings;
 use crate::config::resolve::{Plan, refused};
-use crate::config::sizing::{Extent, Failure};
+use crate::config::sizing::{Extent, Failure, given_bytes};
 use crate::errors::{Outcome, Problem};
+use crate::notes::Seen;
 use crate::output;
 use crate::report;
 use crate::traces::{About, Choice};
@@ -52,23 +54,25 @@ impl Study {
             plan,
         })
     }
+}
 
-    /// The problem of a failed run, pointing at the setting to blame where there is one.
-    pub fn problem(&self, scheme: &Scheme, failure: Failure) -> Problem {
-        let key = scheme.info.key;
-        match failure {
-            Failure::Refused(refusal) => {
-                let problem = refused(&self.settings, Some(key), &refusal);
-                match refusal.key.as_deref() {
-                    Some("blocks" | "log_blocks" | "logical_pages") => {
-                        problem.help("more blocks (device.blocks_per_die or device.spare_percent), less capacity, or fewer log blocks")
-                    }
-                    _ => problem,
+/// The problem of a failed run, pointing at the setting to blame where there is one.
+pub fn problem(variant: &Variant<'_>, failure: Failure) -> Problem {
+    match failure {
+        Failure::Refused(refusal) => {
+            let key = variant.scheme.info.key;
+            let problem = refused(&variant.settings, Some(key), &refusal);
+            match refusal.key.as_deref() {
+                // A value that no device takes is not about room.
+                _ if refusal.message.contains(": takes ") => problem,
+                Some("blocks" | "log_blocks" | "logical_pages") => {
+                    problem.help("more blocks (device.blocks_per_die or device.spare_percent), less capacity, or fewer log blocks")
                 }
+                _ => problem,
             }
-            Failure::Trace(text) => Problem::new(text),
-            Failure::Bug(text) => Problem::bug(format!("{key}: {text}")),
         }
+        Failure::Trace(text) => Problem::new(text),
+        Failure::Bug(text) => Problem::bug(format!("{}: {text}", variant.label)),
     }
 }
 
@@ -78,15 +82,22 @@ pub struct Scan {
     pub extent: Extent,
     first_ns: Option<u64>,
     last_ns: u64,
+    /// Where the device ends, if requests may go on from its begin.
+    wraps_at: Option<u64>,
+    wrapped: u64,
 }
 
 impl Scan {
     /// Nothing seen yet.
-    pub fn new(plan: &Plan) -> Self {
+    pub fn new(study: &Study) -> Self {
+        let plan = &study.plan;
+        let wraps = plan.host.beyond == Beyond::Wrap;
         Self {
             extent: Extent::new(&plan.host, plan.device.part.page_bytes),
             first_ns: None,
             last_ns: 0,
+            wraps_at: wraps.then(|| given_bytes(plan, &study.settings)).flatten(),
+            wrapped: 0,
         }
     }
 
@@ -96,12 +107,17 @@ impl Scan {
             self.extent.add(request);
             self.first_ns.get_or_insert(request.arrival_ns);
             self.last_ns = self.last_ns.max(request.arrival_ns);
+            let wraps = self.wraps_at.is_some_and(|end| request.end() > end);
+            self.wrapped += u64::from(wraps);
         }
     }
 
-    /// Seconds from the first to the last arrival, as the run plays them.
-    pub fn span_s(&self, plan: &Plan) -> f64 {
-        crate::notes::span_s(self.first_ns.unwrap_or(0), self.last_ns, plan)
+    /// What the remarks on the results need.
+    pub fn seen(&self, plan: &Plan) -> Seen {
+        Seen {
+            span_s: crate::notes::span_s(self.first_ns.unwrap_or(0), self.last_ns, plan),
+            wrapped: self.wrapped,
+        }
     }
 }
 

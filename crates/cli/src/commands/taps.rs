@@ -68,7 +68,13 @@ impl Paths {
             if folder.exists() && !folder.is_dir() {
                 return Err(failed("this is not a folder".into()));
             }
-            for key in keys {
+            for (i, key) in keys.iter().enumerate() {
+                let same = keys[..i]
+                    .iter()
+                    .find(|other| safe_name(other) == safe_name(key));
+                if let Some(same) = same {
+                    return Err(failed(format!("{same} and {key} would share a file")));
+                }
                 let of_scheme = self.of(key);
                 let taken = of_scheme.all().find(|(other, path)| {
                     *other == flag && path.symlink_metadata().is_ok_and(|there| !there.is_file())

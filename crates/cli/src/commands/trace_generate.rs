@@ -19,7 +19,7 @@ pub fn run(args: &GenerateArgs) -> Outcome<()> {
     for set in &args.set {
         let pair = set.split_once('=').ok_or_else(|| {
             Problem::new("a parameter has the form key=value")
-                .at(&Place::Argument(set.clone()))
+                .at(&Place::Argument(format!("--set {set}")))
                 .help("for example --set requests=100000")
         })?;
         params.push((pair.0.trim(), pair.1.trim()));

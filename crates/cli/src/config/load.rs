@@ -27,7 +27,9 @@ impl Settings {
             })?;
             settings.add_text(&name, text, schemes)?;
         }
+        let mut given = Self::default();
         for set in sets {
+            given.add(set, schemes, false)?;
             settings.add_argument(set, schemes)?;
         }
         Ok(settings)
@@ -79,7 +81,11 @@ impl Settings {
     /// # Errors
     /// Shows the argument.
     pub fn add_argument(&mut self, argument: &str, schemes: &[Scheme]) -> Outcome<()> {
-        let place = Place::Argument(argument.into());
+        self.add(argument, schemes, true)
+    }
+
+    fn add(&mut self, argument: &str, schemes: &[Scheme], overrides: bool) -> Outcome<()> {
+        let place = Place::Argument(format!("--set {argument}"));
         let form = || {
             Problem::new("an override has the form section.key=value")
                 .at(&place)
@@ -90,10 +96,28 @@ impl Settings {
         let value = argument_value(text.trim(), &place);
         if let Some(scheme) = section.strip_prefix("schemes.") {
             let scheme = scheme.trim_matches('"');
-            return set_option(self, Some(scheme), key, value, place, schemes);
+            return set_option(self, Some(scheme), key, value, place, schemes, overrides);
         }
         check_section(section, &place)?;
-        set_key(self, section, key, value, place, schemes, true)
+        set_key(self, section, key, value, place, schemes, overrides)
+    }
+}
+
+impl Settings {
+    /// Adds an option of one scheme that was given elsewhere than by `--set`; it wins over what was there.
+    ///
+    /// # Errors
+    /// Points at the place.
+    pub fn add_option(
+        &mut self,
+        scheme: &str,
+        key: &str,
+        text: &str,
+        place: Place,
+        schemes: &[Scheme],
+    ) -> Outcome<()> {
+        let value = argument_value(text, &place);
+        set_option(self, Some(scheme), key, value, place, schemes, true)
     }
 }
 
@@ -207,6 +231,7 @@ impl FileReader<'_> {
                     plain,
                     place,
                     self.schemes,
+                    true,
                 )?;
             }
         }
@@ -282,6 +307,7 @@ fn set_option(
     value: Plain,
     place: Place,
     schemes: &[Scheme],
+    overrides: bool,
 ) -> Outcome<()> {
     if let Some(name) = scheme {
         check_scheme(name, &place, schemes)?;
@@ -302,10 +328,19 @@ fn set_option(
             &known,
         ));
     }
+    if let Some(several) = several(&value) {
+        let problem = Problem::new(format!("{key} takes one value, not several")).at(&place);
+        return Err(problem.help(format!(
+            "`floatgate sweep --vary scheme.{key}={several}` runs each; in a comparison: --scheme A:{key}=1,A:{key}=2"
+        )));
+    }
     let path = match scheme {
         Some(name) => format!("schemes.{name}.{key}"),
         None => format!("scheme.{key}"),
     };
+    if !overrides && settings.get(&path).is_some() {
+        return Err(said_again(&path, &path, &place));
+    }
     settings.set(
         path.clone(),
         Setting {
@@ -316,6 +351,18 @@ fn set_option(
         "",
     );
     Ok(())
+}
+
+/// The values, where a value is a list: no option takes one.
+fn several(value: &Plain) -> Option<String> {
+    match value {
+        Plain::Text(text) if text.contains(',') => Some(text.trim_matches(['[', ']']).to_string()),
+        Plain::List(items) => {
+            let words: Vec<&str> = items.iter().map(|(word, _)| &**word).collect();
+            Some(words.join(","))
+        }
+        _ => None,
+    }
 }
 
 fn set_key(
@@ -334,14 +381,13 @@ fn set_key(
     };
     let Some((key, factor)) = keys::find(section, written) else {
         if section == "scheme" {
-            return set_option(settings, None, written, value, place, schemes);
+            return set_option(settings, None, written, value, place, schemes, overrides);
         }
         return Err(unknown_key(section, written).at(&place));
     };
     let full = format!("{section}.{written}");
     if !overrides && let Some(other) = said_before(settings, key) {
-        let text = format!("{full} says again what {} says", other.written);
-        return Err(Problem::new(text).at(&place).help("keep one of the two"));
+        return Err(said_again(&full, &other.written, &place));
     }
     let value = checked(key, &full, factor, value, &place)?;
     if full == "scheme.name"
@@ -359,6 +405,15 @@ fn set_key(
         key.group,
     );
     Ok(())
+}
+
+fn said_again(full: &str, before: &str, place: &Place) -> Problem {
+    let text = if full == before {
+        format!("{full} is given twice")
+    } else {
+        format!("{full} says again what {before} says")
+    };
+    Problem::new(text).at(place).help("keep one of the two")
 }
 
 fn said_before<'a>(settings: &'a Settings, key: &Key) -> Option<&'a Setting> {

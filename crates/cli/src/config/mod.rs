@@ -145,6 +145,16 @@ impl Settings {
         options
     }
 
+    /// The largest number of log blocks that was given for a scheme, and where.
+    pub fn most_log_blocks(&self) -> Option<(u64, Place)> {
+        let given = self
+            .values
+            .keys()
+            .filter(|path| path.ends_with(".log_blocks"));
+        let given = given.filter_map(|path| Some((self.whole(path)?, self.place(path))));
+        given.max_by_key(|(blocks, _)| *blocks)
+    }
+
     /// Where the key that a refusal names was given, if it was.
     pub fn place_of_refusal(&self, scheme: Option<&str>, key: &str) -> Place {
         // What does not fit is a sum: the first of its parts that was given is shown.

@@ -15,10 +15,11 @@ use super::load::suggest;
 use crate::errors::{Outcome, Problem};
 
 /// The part and shares of a run that says nothing about its device: SLC on many dies is fast enough that
-/// page mapping keeps up with the bundled traces, and one die a channel is the papers' shape.
+/// page mapping keeps up with the bundled traces, and one die a channel is the papers' shape. The papers judge
+/// their log-buffer schemes with logs of 3 to 33 % of the data blocks; a fifth is inside the range of all of them.
 const DEFAULT_PART: &str = "slc_large_block";
-const DEFAULT_SPARE_PERCENT: f64 = 10.0;
-const DEFAULT_LOG_PERCENT: f64 = 6.0;
+const DEFAULT_SPARE_PERCENT: f64 = 25.0;
+const DEFAULT_LOG_PERCENT: f64 = 20.0;
 /// Log blocks a die below which log-buffer schemes only thrash.
 const LOG_BLOCKS_A_DIE_MIN: u32 = 6;
 const DEFAULT_QUEUE_DEPTH: u32 = 32;
@@ -46,6 +47,8 @@ pub struct Plan {
     pub spare_percent: f64,
     /// Log blocks in percent of the data blocks.
     pub log_percent: f64,
+    /// The schemes for which there are more spare blocks than that: they would have refused the device.
+    pub grown_for: Vec<String>,
 }
 
 impl Plan {
@@ -112,6 +115,7 @@ impl Plan {
             log_percent: settings
                 .number("device.log_percent")
                 .unwrap_or(DEFAULT_LOG_PERCENT),
+            grown_for: Vec::new(),
         })
     }
 
@@ -123,8 +127,57 @@ impl Plan {
 
     /// Log blocks of one die for schemes that have them and whose number is not given.
     pub fn log_blocks_per_die(&self) -> u64 {
-        let share = (self.data_blocks_per_die() as f64 * self.log_percent / 100.0).round() as u64;
-        share.max(LOG_BLOCKS_A_DIE_MIN.into())
+        self.log_share().max(LOG_BLOCKS_A_DIE_MIN.into())
+    }
+
+    fn log_share(&self) -> u64 {
+        (self.data_blocks_per_die() as f64 * self.log_percent / 100.0).round() as u64
+    }
+
+    /// What the device has instead of what was asked for, in sentences.
+    pub fn changes(&self, settings: &Settings) -> Vec<String> {
+        let mut changes = Vec::new();
+        let (device, data) = (&self.device, self.data_blocks_per_die());
+        let percent = |blocks: u64| blocks as f64 / data.max(1) as f64 * 100.0;
+        let spare = u64::from(device.blocks).saturating_sub(data);
+        if !self.grown_for.is_empty() {
+            changes.push(format!(
+                "the spare blocks grew from {:.1} % to {:.1} % of the data blocks ({spare} a die), so that {} can run: all \
+                 schemes have an easier time than with {:.1} %. More capacity a die or fewer log blocks (device.log_percent) \
+                 need less; device.blocks_per_die fixes the number.",
+                self.spare_percent,
+                percent(spare),
+                some_of(&self.grown_for),
+                self.spare_percent,
+            ));
+        } else if self.blocks_from_share && percent(spare) > self.spare_percent * 1.1 {
+            changes.push(format!(
+                "{:.1} % spare blocks are {spare} a die, {:.1} % of its {data} data blocks: a die has whole blocks.",
+                self.spare_percent,
+                percent(spare),
+            ));
+        }
+        if self.log_share() < LOG_BLOCKS_A_DIE_MIN.into() {
+            changes.push(format!(
+                "{} % log blocks would be {} a die; schemes with a log have {LOG_BLOCKS_A_DIE_MIN} a die, {:.1} % of the data \
+                 blocks, because fewer only thrash. --set scheme.log_blocks=N sets them whatever they are.",
+                self.log_percent,
+                self.log_share(),
+                percent(LOG_BLOCKS_A_DIE_MIN.into()),
+            ));
+        }
+        let page_bytes = u64::from(device.part.page_bytes);
+        if let Some(asked) = settings.whole("device.capacity")
+            && asked.div_ceil(page_bytes) != device.logical_pages
+        {
+            changes.push(format!(
+                "the capacity is {} pages ({}) instead of {}: whole blocks on every die.",
+                crate::table::count(device.logical_pages),
+                crate::table::bytes((device.logical_pages * page_bytes) as f64),
+                crate::table::count(asked.div_ceil(page_bytes)),
+            ));
+        }
+        changes
     }
 
     /// The run of one scheme: its options as given, and the log blocks from the device if it has
@@ -172,6 +225,16 @@ impl Plan {
             self.log_blocks_per_die(),
             self.start.name(),
         )
+    }
+}
+
+/// Names, the first few if they are many.
+fn some_of(names: &[String]) -> String {
+    match names {
+        [first, second, third, _, rest @ ..] if !rest.is_empty() => {
+            format!("{first}, {second}, {third} and {} more", rest.len() + 1)
+        }
+        _ => names.join(", "),
     }
 }
 

@@ -86,10 +86,37 @@ pub fn size(
                     .ok()
             })
             .max();
-        memory::check(need.unwrap_or(0), memory::available(), "the device")?;
+        memory::check(need.unwrap_or(0), memory::available(), "the device")
+            .map_err(|problem| log_blocks_to_blame(problem, plan, settings))?;
+        let asked = plan.clone();
         grow(plan, settings, &all, data, least);
+        if plan.device.blocks > asked.device.blocks {
+            plan.grown_for = refusing(&asked, settings, &all);
+        }
     }
     Ok(())
+}
+
+/// Where there is no memory because more log blocks were asked for than there is data, that is what is wrong.
+fn log_blocks_to_blame(problem: Problem, plan: &Plan, settings: &Settings) -> Problem {
+    let data = plan.data_blocks_per_die() * u64::from(plan.device.dies);
+    match settings.most_log_blocks() {
+        Some((blocks, place)) if blocks > data => problem.at(&place).help(format!(
+            "fewer log blocks: the data of the whole device is {data} blocks"
+        )),
+        _ => problem,
+    }
+}
+
+/// The schemes that do not take the device of a plan.
+fn refusing(plan: &Plan, settings: &Settings, schemes: &[&Scheme]) -> Vec<String> {
+    let refuses = |scheme: &&&Scheme| {
+        let config = plan.run_of(scheme, settings);
+        let checked = ask_check(scheme, &config).and_then(|()| try_out(scheme, &config));
+        matches!(checked, Err(Failure::Refused(_)))
+    };
+    let keys = schemes.iter().filter(refuses);
+    keys.map(|scheme| scheme.info.key.to_string()).collect()
 }
 
 /// The schemes that have a say in the size.
@@ -129,6 +156,18 @@ pub fn estimate(
             .ok()
     });
     Ok(needs.max().unwrap_or(0))
+}
+
+/// Bytes of the device, if its capacity is given.
+pub fn given_bytes(plan: &Plan, settings: &Settings) -> Option<u64> {
+    if plan.capacity_from_trace {
+        return None;
+    }
+    let mut plan = plan.clone();
+    let nothing = Extent::new(&plan.host, plan.device.part.page_bytes);
+    // What is wrong is told when the device is sized.
+    capacity(&mut plan, settings, &nothing).ok()?;
+    Some(plan.device.logical_pages * u64::from(plan.device.part.page_bytes))
 }
 
 /// Capacity, dies and channels.

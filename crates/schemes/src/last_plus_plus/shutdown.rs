@@ -9,9 +9,9 @@ use crate::parts::hybrid::{Log, LogPage};
 use floatgate_core::address::{Lpn, Pbn};
 use floatgate_core::flash::{Cause, Flash, Oob, Role};
 
-/// A number for how much is programmed in every block but those of the snapshot and of the maps. The snapshot bears
-/// it and is true for no other: with several dies at work a power cut can find it whole where another die has
-/// programmed more since, or less.
+/// A number for how much is programmed in every block but those of the snapshot and of the maps, and for the erases of
+/// those in use. The snapshot bears it and is true for no other: with several dies at work a power cut can find it
+/// whole where another die has programmed more since, or less, or the same again after an erase.
 pub(super) fn state_of<F: Flash>(flash: &F, map_blocks: u32, snapshot: &[Pbn]) -> u64 {
     let geometry = flash.ledger().geometry();
     let usable = geometry.blocks_per_die - map_blocks;
@@ -20,7 +20,14 @@ pub(super) fn state_of<F: Flash>(flash: &F, map_blocks: u32, snapshot: &[Pbn]) -
         .filter(|block| block.0 % geometry.blocks_per_die < usable && !snapshot.contains(block))
         .flat_map(|block| {
             let ledger = flash.ledger();
-            [ledger.write_pointer(block), ledger.programmed_pages(block)]
+            let written = ledger.write_pointer(block);
+            // An erased block is a different one each time, where wear is levelled.
+            let erases = if written > 0 {
+                flash.erase_count(block)
+            } else {
+                0
+            };
+            [written, ledger.programmed_pages(block), erases]
         })
         // FNV-1a.
         .fold(0xCBF2_9CE4_8422_2325, |state, pages| {
@@ -58,6 +65,8 @@ impl LastPlusPlus {
                 self.snapshot.push(block);
             }
         }
+        // A page that was torn on another die counts like one that is there.
+        flash.drain();
         let state = state_of(flash, self.options.map.map_blocks, &self.snapshot);
         // Worked out when the first page asks for it: a simulated flash never does.
         let content = OnceCell::new();

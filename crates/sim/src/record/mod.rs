@@ -10,6 +10,7 @@
 //! | `device` | the device, the host, the ageing of a run |
 //! | `counters` | pages of the host, operations of the flash, merges |
 //! | `time` | response times, throughput, how busy dies and channels were |
+//! | `held_up` | what requests waited for |
 //! | `derived`, `stats` | figures made of counters; counters beyond those that conformance compares |
 //! | `wear`, `tables`, `series` | erases of blocks; mapping tables; how it went over time |
 //! | `explained` | where the time of requests went, if rows of them were made |
@@ -24,6 +25,7 @@ mod device;
 mod document;
 mod explained;
 pub mod fleet;
+mod held_up;
 mod names;
 pub mod recovery;
 mod schema;
@@ -47,6 +49,7 @@ pub use derived::Derived;
 pub use device::{Device, Host};
 pub use document::{Document, Failed, Outcome, Reason, Trace, TraceCounts};
 pub use explained::{Explained, Explanation, PartsAt, SizeClass, SlowRequest, Wait};
+pub use held_up::{By, HeldUp};
 pub use schema::schema;
 pub use series::Series;
 pub use stats::Stats;
@@ -72,7 +75,7 @@ pub struct Record {
     /// Version of the record's shape.
     #[schemars(extend("const" = SCHEMA))]
     pub schema: u32,
-    /// Name of the scheme, as `fast`.
+    /// Name of the scheme, as `fast`; in a comparison with the options given to it alone, as `fast:sw_log=false`.
     pub scheme: String,
     /// What the scheme is called.
     pub title: String,
@@ -101,6 +104,8 @@ pub struct Record {
     pub wear: Wear,
     /// The scheme's tables.
     pub tables: Tables,
+    /// What requests waited for when most of them waited; `null` if they hardly did.
+    pub held_up: Option<HeldUp>,
     /// The run over time, as columns of equal length.
     pub series: Series,
     /// Distributions of response times.
@@ -118,6 +123,7 @@ impl Record {
 
     fn made(key: &str, title: &str, from: &Sources<'_>, ageing: Vec<Aged>) -> Self {
         let config = from.config;
+        let series = Series::of(&from.metrics.series, config.device.dies as usize);
         Self {
             schema: SCHEMA,
             scheme: key.into(),
@@ -134,7 +140,8 @@ impl Record {
             energy: from.energy(),
             wear: Wear::of(from),
             tables: Tables::of(from.tables),
-            series: Series::of(&from.metrics.series, config.device.dies as usize),
+            held_up: HeldUp::of(&series, from),
+            series,
             distribution: Distribution::of(from.metrics),
             explained: None,
         }

@@ -15,6 +15,9 @@ pub struct Time {
     pub elapsed_s: f64,
     /// Response times: from arrival to completion; from issue in a closed loop.
     pub response: Responses,
+    /// Response times of the reads and writes of the same trace when requests come one at a time (a closed loop of one) to
+    /// the same device: what the scheme takes without a queue. `null` where that was not measured; `compare` measures it.
+    pub alone: Option<Latency>,
     /// Service times of reads and writes: from first start to completion.
     pub service: Brief,
     /// Queueing times of reads and writes: from arrival to first start.
@@ -49,6 +52,7 @@ impl Time {
         Self {
             elapsed_s,
             response: Responses::of(m),
+            alone: None,
             service: Brief::of(&m.service),
             queue: Brief::of(&m.queue),
             iops: ratio(requests, elapsed_s),

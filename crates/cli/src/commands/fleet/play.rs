@@ -133,7 +133,7 @@ impl<'a> Fleet<'a> {
     /// The device that `run` or `compare` would give the volume.
     fn device(&self, entry: &'a Entry) -> Result<Sized, Failure> {
         let (mut source, mut plan) = (self.source(entry)?, self.study.plan.clone());
-        let mut scan = Scan::new(&plan);
+        let mut scan = Scan::new(self.study);
         let mut batch = Vec::with_capacity(BATCH);
         let failed = |error: TraceError| Failure::Trace(error.to_string());
         loop {
@@ -154,7 +154,7 @@ impl<'a> Fleet<'a> {
             sizing::estimate(&plan, settings, extent, self.schemes, self.chosen).map_err(failed)?;
         let _lease = self.memory.take(need)?;
         sizing::size(&mut plan, settings, extent, self.schemes, self.chosen).map_err(failed)?;
-        let span_s = scan.span_s(&plan);
+        let span_s = scan.seen(&plan).span_s;
         Ok(Sized { plan, span_s })
     }
 
