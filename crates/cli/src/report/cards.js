@@ -77,7 +77,7 @@ const UNITS = [[/_us$/, micros], [/_ns$/, (v) => micros(v / 1000)], [/_ps$/, (v)
 const WORDS = { queue_depth: { 0: "no limit" }, speed: { 1: "as in the trace" } };
 /** A setting in words and units. */
 function setting(key, value) {
-  if (value == null) return "not set";
+  if (value == null || value === "-") return "not set";
   if (WORDS[key] && WORDS[key][value] !== undefined) return WORDS[key][value];
   if (Array.isArray(value)) return value.join(", ") || "none";
   if (typeof value === "boolean" || value === "true" || value === "false") return String(value) === "true" ? "yes" : "no";
