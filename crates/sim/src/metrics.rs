@@ -6,25 +6,13 @@ use crate::series::Series;
 
 /// Latencies of one kind of request: exact count, mean, deviation and maximum, percentiles from a
 /// histogram that is at most 0.1 % too high.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Latencies {
     histogram: Histogram<10>,
     count: u64,
     sum_ns: u128,
     sum_of_squares: u128,
     max_ns: u64,
-}
-
-impl Default for Latencies {
-    fn default() -> Self {
-        Self {
-            histogram: Histogram::default(),
-            count: 0,
-            sum_ns: 0,
-            sum_of_squares: 0,
-            max_ns: 0,
-        }
-    }
 }
 
 impl Latencies {
