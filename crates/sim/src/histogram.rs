@@ -5,21 +5,14 @@
 
 /// Times by class: `BITS` first bits after the leading one tell apart, so a class is at most `1 / 2^BITS` of its times wide,
 /// and one number where these are below `2^BITS`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Histogram<const BITS: u32> {
+    /// Up to the last class that has any.
     counts: Vec<u64>,
 }
 
 /// Longest time that has a class of its own, about 28 hours; longer ones count there.
 const MAX_NS: u64 = 100_000_000_000_000;
-
-impl<const BITS: u32> Default for Histogram<BITS> {
-    fn default() -> Self {
-        Self {
-            counts: vec![0; Self::class_of(MAX_NS) + 1],
-        }
-    }
-}
 
 impl<const BITS: u32> Histogram<BITS> {
     /// Class 0 is no time at all.
@@ -43,12 +36,23 @@ impl<const BITS: u32> Histogram<BITS> {
     /// Takes the same time `n` times.
     #[inline(always)]
     pub(crate) fn add(&mut self, ns: u64, n: u64) {
-        let class = Self::class_of(ns).min(self.counts.len() - 1);
+        let class = Self::class_of(ns.min(MAX_NS));
+        if class >= self.counts.len() {
+            self.grow(class + 1);
+        }
         self.counts[class] += n;
+    }
+
+    #[cold]
+    fn grow(&mut self, classes: usize) {
+        self.counts.resize(classes, 0);
     }
 
     /// Takes all of another.
     pub(crate) fn add_all(&mut self, other: &Self) {
+        if self.counts.len() < other.counts.len() {
+            self.grow(other.counts.len());
+        }
         let pairs = self.counts.iter_mut().zip(&other.counts);
         pairs.for_each(|(mine, theirs)| *mine += theirs);
     }
