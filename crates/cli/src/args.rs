@@ -109,7 +109,9 @@ pub struct Setup {
 #[command(after_help = "Examples:
   floatgate run --scheme fast
   floatgate run --scheme fast --trace web.csv.gz --set scheme.log_blocks=64 --set device.dies=4
+  floatgate run --scheme fast --slowest 20 --report fast.html
   floatgate run --config ssd.toml --json > result.json
+  floatgate run --scheme fast --requests-out rows.parquet --series-out series.csv
   floatgate run --scheme page --set 'run.ageing=[\"overwrite:0.5\", \"settle\"]' --report page.html")]
 pub struct RunArgs {
     /// The scheme (`floatgate schemes` lists them)
@@ -118,9 +120,18 @@ pub struct RunArgs {
     /// Trace, configuration, results
     #[command(flatten)]
     pub setup: Setup,
-    /// Write one row a request (times, work by kind) to this file: .parquet or .csv
+    /// Tell of the slowest N requests what they did and what they waited for
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub slowest: Option<u32>,
+    /// Write one row a request (times, work, merges, waits) to this file: .parquet or .csv
     #[arg(long, value_name = "FILE")]
-    pub requests_out: Option<std::path::PathBuf>,
+    pub requests_out: Option<PathBuf>,
+    /// Write the time series to this file: .parquet or .csv
+    #[arg(long, value_name = "FILE")]
+    pub series_out: Option<PathBuf>,
+    /// Write one row a block to this file: .parquet or .csv
+    #[arg(long, value_name = "FILE")]
+    pub blocks_out: Option<PathBuf>,
 }
 
 /// Arguments of `compare`.
@@ -130,6 +141,7 @@ pub struct RunArgs {
   floatgate compare --trace desktop --scheme page,fast,bast
   floatgate compare --trace web.csv.gz --set host.arrivals=closed --set host.queue_depth=8
   floatgate compare --config ssd.toml --json --no-report > results.json
+  floatgate compare --requests-out rows --series-out rows          (rows/fast.parquet, rows/fast-series.parquet)
 
 All schemes get the same flash. Without a configuration its capacity is what the trace touches, in
 regions of 1 MiB, it begins full, and about a tenth of its blocks is spare. The report is written to
@@ -147,6 +159,15 @@ pub struct CompareArgs {
     /// Runs at a time (default: one a processor)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub jobs: Option<u32>,
+    /// Write one row a request to a file a scheme in this folder: fast.parquet
+    #[arg(long, value_name = "FOLDER")]
+    pub requests_out: Option<PathBuf>,
+    /// Write the time series to a file a scheme in this folder: fast-series.parquet
+    #[arg(long, value_name = "FOLDER")]
+    pub series_out: Option<PathBuf>,
+    /// Write one row a block to a file a scheme in this folder: fast-blocks.parquet
+    #[arg(long, value_name = "FOLDER")]
+    pub blocks_out: Option<PathBuf>,
 }
 
 /// Arguments of `sweep`.

@@ -1,70 +1,93 @@
 //! How many requests have arrived and are not complete, at instants that never go back.
 //!
-//! A clock may know the end of a request long before that end comes. So ends are only noted as they become known,
-//! which costs a few instructions a request, and sorted at the next look: in a radix heap, of which whole classes are over
-//! at a time.
+//! A clock may know the end of a request long before that end comes. So ends are only noted as they become known, which
+//! costs a few instructions a request, and sorted at the next look: in a radix heap, of which whole classes are over at a time.
 
-/// Ends of requests, for counting how many are over.
+/// Ends of requests that may lie ahead of the next look.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Backlog {
-    /// Ends that became known since the last look.
+    /// End of the last request that came when all others known were over: on an idle device nothing else is noted.
+    alone_ns: u64,
+    /// Ends that came not before any that was known: so it is with one die, or where the device is far behind. Those before
+    /// `first` are over.
+    ordered: Vec<u64>,
+    first: usize,
+    /// Other ends that became known since the last look.
     fresh: Vec<u64>,
-    /// Ends that lie after the last look, by the highest bit in which they differ from its time.
+    /// Those of them that lay after it, by the highest bit in which they differ from its time.
     later: Vec<Vec<u64>>,
+    /// How many are in `later`.
+    kept: u64,
     /// Time of the last look.
     at_ns: u64,
-    /// Ends up to then.
-    over: u64,
+    spare: Vec<u64>,
 }
 
 impl Backlog {
-    /// A request ends then.
+    /// A request ends at `end_ns`; of all ends before, `latest_ns` is the latest. No look comes before its arrival.
     #[inline(always)]
-    pub(crate) fn ends(&mut self, end_ns: u64) {
-        self.fresh.push(end_ns);
+    pub(crate) fn ends(&mut self, arrival_ns: u64, latest_ns: u64, end_ns: u64) {
+        if latest_ns <= arrival_ns {
+            self.alone_ns = end_ns;
+        } else if end_ns >= latest_ns {
+            self.ordered.push(end_ns);
+        } else {
+            self.fresh.push(end_ns);
+        }
     }
 
-    /// How many of the ends come not after `at_ns`, or the time of an earlier look if that was later; `latest_ns` is the
-    /// latest of them all.
-    pub(crate) fn over_at(&mut self, at_ns: u64, latest_ns: u64) -> u64 {
+    /// How many of the ends come after `at_ns`, which is not before the time of an earlier look.
+    pub(crate) fn ahead_of(&mut self, at_ns: u64) -> u64 {
+        let waiting = &self.ordered[self.first..];
+        self.first += waiting
+            .iter()
+            .take_while(|&&end_ns| end_ns <= at_ns)
+            .count();
+        if self.first > self.ordered.len() / 2 {
+            self.ordered.drain(..self.first);
+            self.first = 0;
+        }
         self.advance(at_ns);
-        if latest_ns <= self.at_ns {
-            self.over += self.fresh.len() as u64;
-            self.fresh.clear();
-            return self.over;
-        }
         let mut fresh = std::mem::take(&mut self.fresh);
-        fresh.drain(..).for_each(|end_ns| self.file(end_ns));
+        for &end_ns in &fresh {
+            if end_ns > at_ns {
+                self.keep(end_ns);
+            }
+        }
+        fresh.clear();
         self.fresh = fresh;
-        self.over
+        let waiting = (self.ordered.len() - self.first) as u64;
+        waiting + self.kept + u64::from(self.alone_ns > at_ns)
     }
 
-    fn file(&mut self, end_ns: u64) {
-        if end_ns <= self.at_ns {
-            self.over += 1;
-            return;
-        }
+    fn keep(&mut self, end_ns: u64) {
         let class = highest_difference(end_ns, self.at_ns);
         if self.later.len() <= class {
             self.later.resize(class + 1, Vec::new());
         }
         self.later[class].push(end_ns);
+        self.kept += 1;
     }
 
     fn advance(&mut self, at_ns: u64) {
-        if at_ns <= self.at_ns {
+        let before_ns = std::mem::replace(&mut self.at_ns, at_ns);
+        if at_ns <= before_ns || self.kept == 0 {
             return;
         }
-        let class = highest_difference(at_ns, self.at_ns);
-        self.at_ns = at_ns;
+        let class = highest_difference(at_ns, before_ns);
         // Those that differ from the old time in a lower bit lie before the new one, those in a higher bit stay.
         for earlier in self.later.iter_mut().take(class) {
-            self.over += earlier.len() as u64;
+            self.kept -= earlier.len() as u64;
             earlier.clear();
         }
-        if let Some(same) = self.later.get_mut(class) {
-            let ends = std::mem::take(same);
-            ends.into_iter().for_each(|end_ns| self.file(end_ns));
+        if class < self.later.len() {
+            let empty = std::mem::take(&mut self.spare);
+            let mut same = std::mem::replace(&mut self.later[class], empty);
+            self.kept -= same.len() as u64;
+            for end_ns in same.drain(..).filter(|&end_ns| end_ns > at_ns) {
+                self.keep(end_ns);
+            }
+            self.spare = same;
         }
     }
 }
@@ -80,24 +103,28 @@ mod tests {
     use floatgate_core::rng::SplitMix64;
 
     #[test]
-    fn as_many_are_over_as_a_plain_list_says() {
+    fn as_many_lie_ahead_as_a_plain_list_says() {
         let mut rng = SplitMix64::new(3);
-        let (mut backlog, mut list, mut at_ns, mut ahead) = (Backlog::default(), Vec::new(), 0, 0);
-        for round in 0..2_000 {
+        let (mut backlog, mut list, mut at_ns) = (Backlog::default(), Vec::new(), 0);
+        let (mut ahead, mut alone, mut latest_ns) = (0, 0, 0);
+        for round in 0..4_000 {
             for _ in 0..rng.below(20) {
-                let scale = 1 << rng.below(40);
-                list.push(at_ns + rng.below(scale));
-                backlog.ends(list[list.len() - 1]);
+                let scale = 1 << rng.below(if round % 100 < 50 { 10 } else { 40 });
+                at_ns += rng.below(64);
+                let end_ns = at_ns + rng.below(scale);
+                alone += u32::from(latest_ns <= at_ns);
+                backlog.ends(at_ns, latest_ns, end_ns);
+                latest_ns = latest_ns.max(end_ns);
+                list.push(end_ns);
             }
             if rng.below(10) > 0 {
-                let scale = 1 << rng.below(if round < 1_000 { 12 } else { 34 });
+                let scale = 1 << rng.below(if round % 100 < 90 { 12 } else { 40 });
                 at_ns += rng.below(scale);
             }
-            let latest_ns = list.iter().copied().max().unwrap_or(0);
-            let over = list.iter().filter(|&&end_ns| end_ns <= at_ns).count();
-            assert_eq!(backlog.over_at(at_ns, latest_ns), over as u64);
-            ahead += list.len() - over;
+            list.retain(|&end_ns| end_ns > at_ns);
+            assert_eq!(backlog.ahead_of(at_ns), list.len() as u64);
+            ahead += list.len();
         }
-        assert!(ahead > 10_000, "{ahead} lay ahead");
+        assert!(ahead > 10_000 && alone > 100, "{ahead} {alone}");
     }
 }

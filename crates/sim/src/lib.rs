@@ -10,7 +10,8 @@
 //! | [`session`] | one scheme, one flash, one host: requests in, measurements out |
 //! | [`run`] | a whole run by the name of its scheme |
 //! | [`streamed`] | a trace decoded on a second thread while it is played |
-//! | [`requests`] | one row a request: times, and the work done for it |
+//! | [`requests`], [`why`] | one row a request: times, work, waits; why requests took so long |
+//! | [`series_file`], [`blocks`] | the time series, and one row a block, as files |
 //! | [`merges`] | merges by kind |
 //! | [`wear`] | wear levelling below any scheme |
 //! | [`ageing`] | named recipes that age a device before it is measured |
@@ -23,6 +24,7 @@
 pub mod ageing;
 pub mod analytic;
 mod backlog;
+pub mod blocks;
 pub mod clock;
 pub mod config;
 pub mod conform;
@@ -30,6 +32,7 @@ pub mod driven;
 pub mod energy;
 pub mod flash;
 mod flight;
+mod histogram;
 pub mod host;
 mod live;
 pub mod merges;
@@ -41,7 +44,9 @@ pub mod recovery;
 pub mod requests;
 pub mod run;
 pub mod series;
+pub mod series_file;
 pub mod session;
 pub mod span;
 pub mod streamed;
 pub mod wear;
+pub mod why;

@@ -1,37 +1,18 @@
 //! What is measured while requests complete (docs/spec/metrics.md, sections 3 and 7).
 
-use hdrhistogram::Histogram;
-
 use crate::backlog::Backlog;
+use crate::histogram::{self, Histogram};
 use crate::series::Series;
 
 /// Latencies of one kind of request: exact count, mean, deviation and maximum, percentiles from a
 /// histogram that is at most 0.1 % too high.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Latencies {
-    histogram: Histogram<u64>,
+    histogram: Histogram<10>,
     count: u64,
     sum_ns: u128,
     sum_of_squares: u128,
     max_ns: u64,
-}
-
-/// Largest latency that the histogram tells apart, about 28 hours; longer ones count there. Maximum, mean
-/// and deviation are exact all the same.
-const HISTOGRAM_MAX_NS: u64 = 100_000_000_000_000;
-
-impl Default for Latencies {
-    fn default() -> Self {
-        let histogram =
-            Histogram::new_with_bounds(1, HISTOGRAM_MAX_NS, 3).expect("constant bounds are valid");
-        Self {
-            histogram,
-            count: 0,
-            sum_ns: 0,
-            sum_of_squares: 0,
-            max_ns: 0,
-        }
-    }
 }
 
 impl Latencies {
@@ -42,7 +23,7 @@ impl Latencies {
 
     /// Takes the same latency `n` times.
     pub fn record_n(&mut self, ns: u64, n: u64) {
-        self.histogram.saturating_record_n(ns, n);
+        self.histogram.add(ns, n);
         self.count += n;
         self.sum_ns += u128::from(ns) * u128::from(n);
         // A sum that does not fit stays at its limit: such a device is hours late anyway.
@@ -53,7 +34,7 @@ impl Latencies {
 
     /// Takes all of another.
     pub fn add(&mut self, other: &Self) {
-        self.histogram.add(&other.histogram).expect("same bounds");
+        self.histogram.add_all(&other.histogram);
         self.count += other.count;
         self.sum_ns += other.sum_ns;
         self.sum_of_squares = self.sum_of_squares.saturating_add(other.sum_of_squares);
@@ -89,19 +70,17 @@ impl Latencies {
 
     /// The `ceil(q/100 * n)`-th smallest, ns.
     pub fn percentile_ns(&self, q: f64) -> Option<u64> {
-        (self.count > 0).then(|| self.histogram.value_at_quantile(q / 100.0).min(self.max_ns))
+        let ranked_ns = self.histogram.ranked_ns(histogram::rank(q, self.count));
+        ranked_ns.map(|ns| ns.min(self.max_ns))
     }
 
     /// The distribution as steps `(latency ns, share of requests at or below it)`.
     pub fn cumulative(&self) -> Vec<(u64, f64)> {
         let mut below = 0;
         let mut steps = Vec::new();
-        for step in self.histogram.iter_recorded() {
-            below += step.count_at_value();
-            steps.push((
-                step.value_iterated_to().min(self.max_ns),
-                below as f64 / self.count as f64,
-            ));
+        for (end_ns, n) in self.histogram.classes() {
+            below += n;
+            steps.push((end_ns.min(self.max_ns), below as f64 / self.count as f64));
         }
         thin(steps)
     }

@@ -103,6 +103,11 @@ impl RequestRow {
         self.end_ns.saturating_sub(self.arrival_ns)
     }
 
+    /// What it is in one letter.
+    pub fn op(&self) -> &'static str {
+        OPS[op_index(self.kind) as usize]
+    }
+
     /// From arrival to the first start, ns.
     pub fn queueing_ns(&self) -> u64 {
         self.start_ns.saturating_sub(self.arrival_ns)

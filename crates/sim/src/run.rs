@@ -9,6 +9,7 @@ use floatgate_core::{Ftl, Lpn, Refusal, Space};
 use floatgate_trace::{Request, TraceError};
 
 use crate::ageing::{self, Aged};
+use crate::blocks::{self, BlockRow};
 use crate::clock::{Clock, Closed, Events};
 use crate::config::{Recipe, RunConfig};
 use crate::conform::{VectorRequest, conform_scheme};
@@ -133,6 +134,7 @@ struct Job<'a> {
     source: &'a mut dyn Source,
     progress: &'a mut dyn FnMut(Progress),
     rows: Option<&'a mut TakeRows<'a>>,
+    blocks: Option<&'a mut Vec<BlockRow>>,
 }
 
 /// A scheme in the simulator: the life of a scheme in which a page is nothing but a time.
@@ -176,12 +178,7 @@ impl Simulated {
         source: &mut dyn Source,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Record, RunError> {
-        (self.run)(Job {
-            config,
-            source,
-            progress,
-            rows: None,
-        })
+        self.run_tapped(config, source, progress, None, None)
     }
 
     /// The same, and hands a row of every request after ageing to `rows`.
@@ -195,14 +192,34 @@ impl Simulated {
         progress: &mut dyn FnMut(Progress),
         rows: &mut TakeRows<'_>,
     ) -> Result<Record, RunError> {
-        // A plain closure of this call's lifetime: what `rows` borrows may live longer.
-        let mut rows = |some: &[RequestRow]| rows(some);
-        (self.run)(Job {
+        self.run_tapped(config, source, progress, Some(rows), None)
+    }
+
+    /// The same; rows of requests only if there is somebody to take them, and in the end a row of every block.
+    ///
+    /// # Errors
+    /// As [`run_recording`](Self::run_recording).
+    pub fn run_tapped(
+        &self,
+        config: &RunConfig,
+        source: &mut dyn Source,
+        progress: &mut dyn FnMut(Progress),
+        rows: Option<&mut TakeRows<'_>>,
+        blocks: Option<&mut Vec<BlockRow>>,
+    ) -> Result<Record, RunError> {
+        let job = |rows| Job {
             config,
             source,
             progress,
-            rows: Some(&mut rows),
-        })
+            rows,
+            blocks,
+        };
+        let Some(rows) = rows else {
+            return (self.run)(job(None));
+        };
+        // A plain closure of this call's lifetime: what `rows` borrows may live longer.
+        let mut rows = |some: &[RequestRow]| rows(some);
+        (self.run)(job(Some(&mut rows)))
     }
 
     /// Checks a configuration as far as that goes without memory, and gives the bytes that the run will
@@ -310,6 +327,9 @@ fn run_on<S: Ftl<Page = Lpn>, C: Clock>(mut job: Job<'_>) -> Result<Record, RunE
     session.finish();
     hand_over(&mut session, &mut job, 1)?;
     session.check_laws().map_err(RunError::Law)?;
+    if let Some(rows) = job.blocks {
+        *rows = blocks::rows(&session.flash);
+    }
     Ok(Record::of(&session, aged))
 }
 

@@ -77,7 +77,7 @@ pub struct Session<S: Ftl<Page = Lpn>, C: Clock> {
     /// Number of the next request.
     next: u64,
     last_issue_ns: u64,
-    /// Arrival of the last request that went the long way.
+    /// Latest arrival of the requests that went the long way.
     last_arrival_ns: u64,
     /// Number of the request after which the backlog is looked at next, and a sample taken if one is due.
     next_look: u64,
@@ -258,12 +258,7 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
         self.flash.clock.finish();
         self.take_completions();
         debug_assert_eq!(self.flight.open, 0, "every request completes");
-        // Without a queue requests are issued as they arrive.
-        let arrival_ns = match self.plain {
-            true => self.last_issue_ns,
-            false => self.last_arrival_ns,
-        };
-        let backlog = self.backlog(arrival_ns);
+        let backlog = self.backlog();
         self.sample(backlog);
     }
 

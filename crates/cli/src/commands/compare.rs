@@ -10,6 +10,7 @@ use floatgate_sim::run::{Decoded, Progress};
 
 use super::parallel;
 use super::study::{REPORT_FLAG, Scan, Study, document, failed, notes_text, problem, write_report};
+use super::taps::{Paths, Taps};
 use super::variant::Variant;
 use crate::args::CompareArgs;
 use crate::comparison;
@@ -54,9 +55,17 @@ pub fn run(args: &CompareArgs, schemes: &[Scheme]) -> Outcome<()> {
     if explicit && let Some(job) = jobs.iter().find(|job| job.refused.is_some()) {
         return Err(job.problem());
     }
+    let paths = Paths {
+        requests: args.requests_out.clone(),
+        series: args.series_out.clone(),
+        blocks: args.blocks_out.clone(),
+    };
+    let accepted = jobs.iter().filter(|job| job.refused.is_none());
+    let labels: Vec<&str> = accepted.map(|job| &*job.variant.label).collect();
+    paths.make_folders(&labels)?;
     let workers = parallel::workers(args.jobs, &study.settings, jobs.len());
     check_memory(&jobs, workers, &trace)?;
-    let rows = play(&jobs, &trace, &study, workers);
+    let rows = play(&jobs, &trace, &study, workers, &paths);
     finish(args, &study, &jobs, rows, &trace, &scan)
 }
 
@@ -152,6 +161,7 @@ fn play(
     trace: &traces::Decoded,
     study: &Study,
     workers: usize,
+    paths: &Paths,
 ) -> Vec<Result<Record, Failure>> {
     let accepted = jobs.iter().filter(|job| job.refused.is_none());
     let runs = |job: &Job<'_>| 1 + u64::from(job.alone.is_some());
@@ -173,11 +183,12 @@ fn play(
         |task| costs[task / 2],
         |task| {
             let job = &jobs[task / 2];
-            let config = match task % 2 {
-                0 => Some(&job.config),
-                _ => job.alone.as_ref(),
+            // The files are about the run under load.
+            let (config, paths) = match task % 2 {
+                0 => (Some(&job.config), paths.of(&job.variant.label)),
+                _ => (job.alone.as_ref(), Paths::default()),
             };
-            config.map(|config| play_one(job, config, trace, &bar))
+            config.map(|config| play_one(job, config, trace, &bar, paths))
         },
     )
     .into_iter();
@@ -217,6 +228,7 @@ fn play_one(
     config: &RunConfig,
     trace: &traces::Decoded,
     bar: &Bar,
+    paths: Paths,
 ) -> Result<Record, Failure> {
     if let Some(failure) = &job.refused {
         return Err(failure.clone());
@@ -228,9 +240,11 @@ fn play_one(
             bar.add(n);
         }
     };
-    let simulated = &job.variant.scheme.life.simulated;
-    let mut record =
-        guarded(|| simulated.run(config, &mut Decoded::new(&trace.requests), &mut progress))?;
+    let mut source = Decoded::new(&trace.requests);
+    let (mut record, _) = guarded(|| {
+        let taps = Taps::open(paths, 0)?;
+        taps.play(job.variant.scheme, config, &mut source, &mut progress)
+    })?;
     record.scheme.clone_from(&job.variant.label);
     Ok(record)
 }
@@ -278,6 +292,12 @@ fn finish(
         output::print_json(&document)?;
     } else {
         output::print(&format!("\n{tables}{}\n", notes_text(&document.notes)))?;
+    }
+    for folder in [&args.requests_out, &args.series_out, &args.blocks_out]
+        .into_iter()
+        .flatten()
+    {
+        output::tell(&format!("Files: one a scheme in {}", folder.display()));
     }
     if let Some(path) = report_path(args) {
         write_report(&path, &crate::report::html(&document))?;

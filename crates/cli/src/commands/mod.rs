@@ -15,6 +15,7 @@ pub mod schema;
 pub mod schemes;
 mod study;
 pub mod sweep;
+mod taps;
 pub mod torture;
 pub mod trace_convert;
 pub mod trace_generate;

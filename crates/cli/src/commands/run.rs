@@ -2,11 +2,11 @@
 
 use floatgate_catalog::Scheme;
 use floatgate_sim::record;
-use floatgate_sim::requests::RequestsFile;
 use floatgate_sim::run::Progress;
 use floatgate_sim::streamed::Streamed;
 
 use super::study::{REPORT_FLAG, Scan, Study, document, notes_text, problem, write_report};
+use super::taps::{Paths, Taps};
 use super::variant::Variant;
 use crate::args::RunArgs;
 use crate::config::sizing::{guarded, size, try_out};
@@ -15,7 +15,7 @@ use crate::memory;
 use crate::notes;
 use crate::output;
 use crate::progress::Bar;
-use crate::report::{self, text};
+use crate::report::{self, text, why};
 use crate::table::bytes;
 use crate::traces::About;
 
@@ -42,12 +42,16 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
     let outputs = [
         (REPORT_FLAG, args.setup.report.as_deref()),
         ("--requests-out", args.requests_out.as_deref()),
+        ("--series-out", args.series_out.as_deref()),
+        ("--blocks-out", args.blocks_out.as_deref()),
     ];
     study.check_files(&args.setup, &outputs)?;
-    let mut rows = match &args.requests_out {
-        Some(path) => Some(RequestsFile::create(path)?),
-        None => None,
+    let paths = Paths {
+        requests: args.requests_out.clone(),
+        series: args.series_out.clone(),
+        blocks: args.blocks_out.clone(),
     };
+    let taps = Taps::open(paths, args.slowest.unwrap_or(0) as usize)?;
     // The trace is read twice: to size the device, and to play it.
     study.choice.keep_streams()?;
     let (scan, about) = scan(&study)?;
@@ -75,39 +79,21 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
         Progress::Ageing => bar.message("ages"),
         Progress::Played(n) => bar.add(n),
     };
-    let record = guarded(|| {
+    let played = guarded(|| {
         let mut source = Streamed::new(move || choice.open())?;
-        match &mut rows {
-            None => scheme
-                .life
-                .simulated
-                .run(&config, &mut source, &mut progress),
-            Some(file) => scheme.life.simulated.run_recording(
-                &config,
-                &mut source,
-                &mut progress,
-                &mut |rows| file.write(rows),
-            ),
-        }
+        taps.play(scheme, &config, &mut source, &mut progress)
     });
     bar.done();
-    let mut record = record.map_err(|failure| problem(&variant, failure))?;
+    let (mut record, told) = played.map_err(|failure| problem(&variant, failure))?;
     record.scheme.clone_from(&variant.label);
-    if let (Some(file), Some(path)) = (rows, &args.requests_out) {
-        let written = file.finish()?;
-        output::tell(&format!(
-            "Requests: {} rows in {}",
-            written.rows,
-            path.display()
-        ));
-    }
+    told.iter().for_each(|line| output::tell(line));
     let notes = notes::of(
         &[&record],
         &study.plan,
         &study.settings,
         &scan.seen(&study.plan),
     );
-    let text = text::of(&record);
+    let text = format!("{}{}", text::of(&record), why::of(&record));
     let results = vec![record::Outcome::Record(Box::new(record))];
     let document = document(&about, &study.plan, results, notes);
     if args.setup.json {

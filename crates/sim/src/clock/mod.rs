@@ -186,6 +186,13 @@ pub trait Clock: Sized {
     /// Busy time of each channel's bus so far, counted at issue.
     fn channel_busy_ns(&self) -> Vec<u64>;
 
+    /// Busy time of each die, then of each channel.
+    fn busy_ns(&self) -> Vec<u64> {
+        let mut busy_ns = self.die_busy_ns();
+        busy_ns.extend(self.channel_busy_ns());
+        busy_ns
+    }
+
     /// Busy time of the PCM device so far, counted at issue.
     fn pcm_busy_ns(&self) -> u64;
 

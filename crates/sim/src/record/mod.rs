@@ -13,6 +13,7 @@
 //! | `held_up` | what requests waited for |
 //! | `derived`, `stats` | figures made of counters; counters beyond those that conformance compares |
 //! | `wear`, `tables`, `series` | erases of blocks; mapping tables; how it went over time |
+//! | `explained` | where the time of requests went, if rows of them were made |
 //! | `document`, `configuration` | records of one trace and one device with what they are about |
 //! | [`fleet`], [`sweep`], [`mod@bench`], [`recovery`] | what `floatgate fleet`, `sweep`, `bench` and `recovery` print |
 
@@ -22,6 +23,7 @@ mod counters;
 mod derived;
 mod device;
 mod document;
+mod explained;
 pub mod fleet;
 mod held_up;
 mod names;
@@ -47,13 +49,14 @@ pub use counters::{Causes, Counters, EraseCauses, FlashOperations, HostPages, Me
 pub use derived::Derived;
 pub use device::{Device, Host};
 pub use document::{Document, Failed, Outcome, Reason, Trace, TraceCounts};
+pub use explained::{Explained, Explanation, PartsAt, SizeClass, SlowRequest, Wait};
 pub use held_up::{By, HeldUp};
 pub use schema::schema;
 pub use series::Series;
 pub use stats::Stats;
 pub use tables::{TableSize, Tables};
 pub use time::{Brief, Distribution, Latency, Responses, Time};
-pub use wear::{Swaps, Wear};
+pub use wear::{Swaps, Wear, WearMap};
 
 use crate::clock::Clock;
 use crate::session::Session;
@@ -108,6 +111,9 @@ pub struct Record {
     pub series: Series,
     /// Distributions of response times.
     pub distribution: Distribution,
+    /// Where the time of the requests went; left out if no requests were recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explained: Option<Explained>,
 }
 
 impl Record {
@@ -118,7 +124,7 @@ impl Record {
 
     fn made(key: &str, title: &str, from: &Sources<'_>, ageing: Vec<Aged>) -> Self {
         let config = from.config;
-        let series = Series::of(&from.metrics.series);
+        let series = Series::of(&from.metrics.series, config.device.dies as usize);
         Self {
             schema: SCHEMA,
             scheme: key.into(),
@@ -138,6 +144,7 @@ impl Record {
             held_up: HeldUp::of(&series, from),
             series,
             distribution: Distribution::of(from.metrics),
+            explained: None,
         }
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Own, own_beside, ratio};
 use crate::merges::MergeKinds;
-use crate::series::{self, Sample};
+use crate::series::{self, Sample, Window};
 
 /// How the run went over time: columns of equal length, a row for each of at most 512 samples. Counts are totals
 /// since the start of the run. In a long run a sample stands for many requests; peaks are kept all the same.
@@ -18,15 +18,17 @@ pub struct Series {
     pub time_s: Vec<f64>,
     /// Response of the reads and writes completed since the sample before: mean, us; `null` of none.
     pub response_mean_us: Vec<Option<f64>>,
-    /// Their 99th percentile, us; up to 3.2 % too high.
+    /// 99th percentile of the responses in the stretch of eight samples, or the rest at the end, in which this one lies,
+    /// us; up to 3.2 % too high.
     pub response_p99_us: Vec<Option<f64>>,
     /// Their 99.9th percentile, us; up to 3.2 % too high.
     pub response_p99_9_us: Vec<Option<f64>>,
-    /// The longest of them, us.
+    /// The longest since the sample before, us.
     pub response_max_us: Vec<f64>,
     /// Requests that had arrived and were not complete when the last one arrived, itself included.
     pub backlog: Vec<u64>,
-    /// The most of them since the sample before, looked at after every 64th request.
+    /// The most of them at any look since the sample before: twice from sample to sample, and at least every 4096
+    /// requests.
     pub backlog_max: Vec<u64>,
     /// Flushes completed.
     pub flushes: Vec<u64>,
@@ -67,7 +69,7 @@ pub struct Series {
 }
 
 impl Series {
-    pub(super) fn of(series: &series::Series) -> Self {
+    pub(super) fn of(series: &series::Series, dies: usize) -> Self {
         fn column<T>(of: &series::Series, value: impl Fn(&Sample) -> T) -> Vec<T> {
             of.samples.iter().map(value).collect()
         }
@@ -78,19 +80,25 @@ impl Series {
             (name, column(series, value))
         });
         let merges = |of: fn(&MergeKinds) -> u64| column(series, |s| of(&s.merges));
-        let percentile = |q| column(series, |s| s.responses.percentile_ns(q).map(us));
-        let dies = Shares::of(&series.samples, |s| &s.die_busy_ns);
-        let channels = Shares::of(&series.samples, |s| &s.channel_busy_ns);
+        let windows = series.all_windows();
+        let percentile = |q| {
+            let of_window = |window: &Window| window.percentile_ns(q).map(us);
+            let values: Vec<Option<f64>> = windows.iter().map(of_window).collect();
+            column(series, |s| {
+                let window = windows.partition_point(|window| window.requests < s.requests);
+                values.get(window).copied().flatten()
+            })
+        };
+        let [dies, channels] = Shares::of(&series.samples, dies);
         Self {
             requests: column(series, |s| s.requests),
             time_s: column(series, |s| s.time_ns as f64 / 1e9),
             response_mean_us: column(series, |s| {
-                let responses = &s.responses;
-                ratio(responses.sum_ns as f64 / 1000.0, responses.count as f64)
+                ratio(s.response_sum_ns as f64 / 1000.0, s.completed as f64)
             }),
             response_p99_us: percentile(99.0),
             response_p99_9_us: percentile(99.9),
-            response_max_us: column(series, |s| us(s.responses.max_ns)),
+            response_max_us: column(series, |s| us(s.response_max_ns)),
             backlog: column(series, |s| s.backlog),
             backlog_max: column(series, |s| s.backlog_max),
             flushes: column(series, |s| s.flushes),
@@ -121,34 +129,71 @@ struct Shares {
     max: Vec<Option<f64>>,
 }
 
+/// Work of a die or a bus, ns: issued by the last sample, and left to do.
+#[derive(Clone, Copy, Default)]
+struct Load {
+    issued_ns: u64,
+    left_ns: f64,
+}
+
+impl Load {
+    /// Takes what has been issued, and gives all there is to do.
+    fn work_ns(&mut self, issued_ns: u64) -> f64 {
+        let before_ns = std::mem::replace(&mut self.issued_ns, issued_ns);
+        self.left_ns + (issued_ns - before_ns) as f64
+    }
+}
+
 impl Shares {
-    /// From the time of the operations issued by each sample. What is issued in a burst is not done in a burst: what the
-    /// time does not suffice for is left to the samples after.
-    fn of(samples: &[Sample], issued_ns: impl Fn(&Sample) -> &[u64]) -> Self {
-        let mut shares = Self::default();
-        let (mut from_ns, mut before, mut left_ns) = (0, Vec::new(), Vec::new());
+    /// Of dies and channels, from the time of the operations issued by each sample. What is issued in a burst is not done
+    /// in a burst: what the time does not suffice for is left to the samples after. A bus gets on as its dies do.
+    fn of(samples: &[Sample], dies: usize) -> [Self; 2] {
+        let (mut of_dies, mut of_channels) = (Self::default(), Self::default());
+        let mut from_ns = 0;
+        let mut loads = Vec::new();
         for sample in samples {
-            let issued = issued_ns(sample);
-            before.resize(issued.len(), 0);
-            left_ns.resize(issued.len(), 0);
-            let time_ns = sample.time_ns.saturating_sub(from_ns);
-            let busy = issued.iter().zip(&mut before).zip(&mut left_ns);
-            let busy = busy.map(|((&issued, before), left)| {
-                let work_ns = *left + (issued - std::mem::replace(before, issued));
-                let done_ns = work_ns.min(time_ns);
-                *left = work_ns - done_ns;
-                done_ns
-            });
-            let (sum, max, n) = busy.fold((0.0, 0, 0), |(sum, max, n), ns| {
-                (sum + ns as f64, ns.max(max), n + 1)
-            });
-            shares
-                .mean
-                .push(ratio(sum / f64::from(n.max(1)), time_ns as f64));
-            shares.max.push(ratio(max as f64, time_ns as f64));
+            loads.resize(sample.busy_ns.len(), Load::default());
+            let (die_loads, channel_loads) = loads.split_at_mut(dies);
+            let (die_issued, channel_issued) = sample.busy_ns.split_at(dies);
+            let time_ns = sample.time_ns.saturating_sub(from_ns) as f64;
+            let mut on_channels = vec![(0.0, 0.0); channel_issued.len()];
+            let mut done_ns = Vec::with_capacity(dies);
+            for (die, (load, &issued_ns)) in die_loads.iter_mut().zip(die_issued).enumerate() {
+                let work_ns = load.work_ns(issued_ns);
+                let done = work_ns.min(time_ns);
+                load.left_ns = work_ns - done;
+                done_ns.push(done);
+                let channel = die % on_channels.len().max(1);
+                if let Some((work, done_there)) = on_channels.get_mut(channel) {
+                    (*work, *done_there) = (*work + work_ns, *done_there + done);
+                }
+            }
+            of_dies.push(&done_ns, time_ns);
+            let channels = channel_loads
+                .iter_mut()
+                .zip(channel_issued)
+                .zip(on_channels);
+            let done_ns: Vec<f64> = channels
+                .map(|((load, &issued_ns), (work, done))| {
+                    let work_ns = load.work_ns(issued_ns);
+                    let share = if work > 0.0 { done / work } else { 1.0 };
+                    let done = (work_ns * share).min(time_ns);
+                    load.left_ns = work_ns - done;
+                    done
+                })
+                .collect();
+            of_channels.push(&done_ns, time_ns);
             from_ns = sample.time_ns;
         }
-        shares
+        [of_dies, of_channels]
+    }
+
+    fn push(&mut self, done_ns: &[f64], time_ns: f64) {
+        let n = done_ns.len().max(1) as f64;
+        let max_ns = done_ns.iter().copied().fold(0.0, f64::max);
+        self.mean
+            .push(ratio(done_ns.iter().sum::<f64>() / n, time_ns).map(|share| share.min(1.0)));
+        self.max.push(ratio(max_ns, time_ns));
     }
 }
 
@@ -156,23 +201,25 @@ impl Shares {
 mod tests {
     use super::*;
 
-    /// Two dies: one gets work for 150 ns in the first 100 ns, the other for 20 ns after that.
+    /// Two dies on a channel: one gets work for 150 ns in the first 100 ns, the other for 20 ns after that; a fifth of it is
+    /// on the bus.
     #[test]
     fn work_that_does_not_fit_is_carried_on() {
-        let sample = |time_ns, a, b| Sample {
+        let sample = |time_ns, a, b, bus| Sample {
             time_ns,
-            die_busy_ns: vec![a, b],
+            busy_ns: vec![a, b, bus],
             ..Sample::default()
         };
         let samples = [
-            sample(0, 10, 0),
-            sample(100, 150, 0),
-            sample(200, 150, 20),
-            sample(200, 150, 20),
-            sample(300, 150, 20),
+            sample(0, 10, 0, 2),
+            sample(100, 150, 0, 30),
+            sample(200, 150, 20, 34),
+            sample(200, 150, 20, 34),
+            sample(300, 150, 20, 34),
         ];
-        let shares = Shares::of(&samples, |s| &s.die_busy_ns);
-        assert_eq!(shares.mean, [None, Some(0.5), Some(0.35), None, Some(0.0)]);
-        assert_eq!(shares.max, [None, Some(1.0), Some(0.5), None, Some(0.0)]);
+        let [dies, channels] = Shares::of(&samples, 2);
+        assert_eq!(dies.mean, [None, Some(0.5), Some(0.35), None, Some(0.0)]);
+        assert_eq!(dies.max, [None, Some(1.0), Some(0.5), None, Some(0.0)]);
+        assert_eq!(channels.max, [None, Some(0.2), Some(0.14), None, Some(0.0)]);
     }
 }

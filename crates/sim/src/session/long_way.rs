@@ -79,7 +79,7 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
         }
         let flying = InFlight::new(kind, counted_from, issue_ns);
         self.last_issue_ns = issue_ns;
-        self.last_arrival_ns = counted_from;
+        self.last_arrival_ns = self.last_arrival_ns.max(counted_from);
         // A request that is complete, as far as the clock is concerned, before the next one comes never gets into
         // flight.
         let alone = self.at_once && self.flight.is_empty();
@@ -113,7 +113,7 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
             self.measure(flying, done);
         }
         if self.next >= self.next_look {
-            self.look(counted_from);
+            self.look();
         }
     }
 

@@ -11,9 +11,6 @@ use crate::merges::MergeKinds;
 use crate::metrics::Measured;
 use crate::series::Sample;
 
-/// Requests from one look at the backlog to the next; samples are a multiple of it apart.
-const LOOK_EACH: u64 = 64;
-
 impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
     /// Takes what is complete after a request that was not alone.
     pub(super) fn complete_under_way(&mut self, done: Option<Completion>) {
@@ -56,7 +53,10 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
         let response_ns = end_ns.saturating_sub(flush.arrival_ns);
         self.metrics.flushes.record(response_ns);
         self.metrics.series.flushed(response_ns);
-        self.metrics.backlog.ends(end_ns);
+        let latest_ns = self.metrics.last_completion_ns;
+        self.metrics
+            .backlog
+            .ends(flush.arrival_ns, latest_ns, end_ns);
         self.metrics.last_completion_ns = self.metrics.last_completion_ns.max(end_ns);
     }
 
@@ -77,8 +77,11 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
     pub(super) fn measure_times(&mut self, request: InFlight, completion: Completion) {
         let response_ns = completion.end_ns.saturating_sub(request.arrival_ns);
         let metrics = &mut self.metrics;
-        metrics.last_completion_ns = metrics.last_completion_ns.max(completion.end_ns);
-        metrics.backlog.ends(completion.end_ns);
+        let latest_ns = metrics.last_completion_ns;
+        metrics
+            .backlog
+            .ends(request.arrival_ns, latest_ns, completion.end_ns);
+        metrics.last_completion_ns = latest_ns.max(completion.end_ns);
         match request.kind {
             Kind::Read | Kind::Write => {}
             Kind::Trim | Kind::EmptyTrim => return metrics.trims.record(response_ns),
@@ -96,26 +99,29 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
 
     /// Looks at the backlog when the last request has arrived, and takes a sample if one is due.
     #[cold]
-    pub(super) fn look(&mut self, arrival_ns: u64) {
-        self.flash.clock.settle(arrival_ns);
-        if self.at_once {
-            self.take_completions();
-        }
-        let backlog = self.backlog(arrival_ns);
+    pub(super) fn look(&mut self) {
+        let backlog = self.backlog();
         self.metrics.series.looked(backlog);
         if self.next >= self.next_sample {
             self.sample(backlog);
         }
-        self.next_look = self.next + LOOK_EACH;
+        self.next_look = self.next + self.metrics.series.look_each();
     }
 
     /// Requests that have arrived and are not complete when the last one arrives.
-    pub(super) fn backlog(&mut self, arrival_ns: u64) -> u64 {
-        let metrics = &mut self.metrics;
-        let latest_ns = metrics.last_completion_ns;
-        let over = metrics.backlog.over_at(arrival_ns, latest_ns);
+    pub(super) fn backlog(&mut self) -> u64 {
+        // Without a queue requests are issued as they arrive.
+        let arrival_ns = match self.plain {
+            true => self.last_issue_ns,
+            false => self.last_arrival_ns,
+        };
+        self.flash.clock.settle(arrival_ns);
+        if self.at_once {
+            self.take_completions();
+        }
         // With a queue, completions stay with the clock until somebody waits for one.
-        self.next - over - self.flash.clock.complete_by(arrival_ns)
+        let open = u64::from(self.flight.open) - self.flash.clock.complete_by(arrival_ns);
+        open + self.metrics.backlog.ahead_of(arrival_ns)
     }
 
     pub(super) fn sample(&mut self, backlog: u64) {
@@ -140,8 +146,7 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
             programs: counters.programs.sum(),
             erases: counters.erases.sum(),
             merges: MergeKinds::of(&scheme),
-            die_busy_ns: flash.clock.die_busy_ns(),
-            channel_busy_ns: flash.clock.channel_busy_ns(),
+            busy_ns: flash.clock.busy_ns(),
             observed: seen.values.iter().map(|value| value.value).collect(),
             ..Sample::default()
         });
