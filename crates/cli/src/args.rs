@@ -144,7 +144,8 @@ pub struct RunArgs {
   floatgate compare --requests-out rows --series-out rows          (rows/fast.parquet, rows/fast-series.parquet)
 
 All schemes get the same flash. Without a configuration its capacity is what the trace touches, in
-regions of 1 MiB, it begins full, and about a tenth of its blocks is spare. The report is written to
+regions of 1 MiB, it begins full, and it has a quarter more blocks than data, most of which schemes with a
+log use for that. Each scheme runs twice: as the trace has it, and with one request at a time. The report is written to
 floatgate-report.html unless --report names another file.")]
 pub struct CompareArgs {
     /// Schemes to compare, with commas between; all if left out

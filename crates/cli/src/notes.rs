@@ -6,7 +6,7 @@ use floatgate_sim::record::Record;
 
 use crate::config::Settings;
 use crate::config::resolve::Plan;
-use crate::table::{count, short, some};
+use crate::table::{bytes, count, short, some};
 
 /// The latest arrival of a run, seconds after the first.
 pub fn span_s(first_ns: u64, last_ns: u64, plan: &Plan) -> f64 {
@@ -20,6 +20,45 @@ pub struct Seen {
     pub span_s: f64,
     /// Requests of which a part lies beyond the device and was wrapped to its begin.
     pub wrapped: u64,
+    /// How long the writes are.
+    pub writes: WriteSizes,
+}
+
+/// Write requests by their length in pages.
+#[derive(Clone, Copy, Debug)]
+pub struct WriteSizes {
+    /// By pages; the last are as long or longer.
+    by_pages: [u64; Self::CLASSES],
+}
+
+impl WriteSizes {
+    /// No threshold of a scheme is longer.
+    const CLASSES: usize = 129;
+
+    /// Takes a write of so many pages.
+    pub fn add(&mut self, pages: u64) {
+        self.by_pages[(pages as usize).min(Self::CLASSES - 1)] += 1;
+    }
+
+    /// The length that most writes have, in pages, if most are longer than a threshold.
+    fn usual_if_above(&self, threshold: u64) -> Option<usize> {
+        let longer = self
+            .by_pages
+            .iter()
+            .skip(threshold as usize + 1)
+            .sum::<u64>();
+        let is_most = 2 * longer > self.by_pages.iter().sum::<u64>();
+        let usual = (0..Self::CLASSES).max_by_key(|&pages| self.by_pages[pages]);
+        usual.filter(|&pages| is_most && pages as u64 > threshold)
+    }
+}
+
+impl Default for WriteSizes {
+    fn default() -> Self {
+        Self {
+            by_pages: [0; Self::CLASSES],
+        }
+    }
 }
 
 /// The remarks on some records of one device and one trace.
@@ -34,6 +73,7 @@ pub fn of(records: &[&Record], plan: &Plan, settings: &Settings, seen: &Seen) ->
         )
     }));
     notes.extend(nothing_collected(records, plan));
+    notes.extend(taken_for_sequential(records, plan, &seen.writes));
     notes.extend(fell_behind(records, plan, span_s));
     notes.extend(not_settled(records));
     notes
@@ -79,6 +119,27 @@ fn nothing_collected(records: &[&Record], plan: &Plan) -> Option<String> {
         "no garbage collection happened in {}: {why}. A longer trace, a smaller device or --set run.ageing=overwrite:1 makes it happen.",
         names(&none)
     ))
+}
+
+/// A scheme that tells sequential writes by their length, where nearly all are longer than its threshold.
+fn taken_for_sequential(records: &[&Record], plan: &Plan, writes: &WriteSizes) -> Option<String> {
+    let above = |record: &&&Record| {
+        let threshold = record.options.get("sequential_threshold")?.parse().ok()?;
+        Some((threshold, writes.usual_if_above(threshold)?))
+    };
+    let found = records
+        .iter()
+        .find_map(|record| Some((record, above(&record)?)));
+    found.map(|(record, (threshold, usual))| {
+        let page_bytes = f64::from(plan.device.part.page_bytes);
+        format!(
+            "{} takes writes of more than {threshold} pages for sequential, and the usual write of this trace has {usual} ({}): \
+             its log for random writes is hardly used. --scheme {key},{key}:sequential_threshold={usual} shows the difference.",
+            record.scheme,
+            bytes(usual as f64 * page_bytes),
+            key = record.scheme.split(':').next().unwrap_or_default(),
+        )
+    })
 }
 
 /// Requests below which nobody can say whether a device keeps up.

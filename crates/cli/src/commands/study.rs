@@ -8,7 +8,7 @@ use floatgate_sim::record::{
     self, Configuration, DeviceSettings, Document, Failed, HostSettings, Reason, RunSettings,
     SCHEMA,
 };
-use floatgate_trace::Request;
+use floatgate_trace::{Op, Request};
 
 use super::variant::Variant;
 use crate::args::Setup;
@@ -16,7 +16,7 @@ use crate::config::Settings;
 use crate::config::resolve::{Plan, refused};
 use crate::config::sizing::{Extent, Failure, given_bytes};
 use crate::errors::{Outcome, Problem};
-use crate::notes::Seen;
+use crate::notes::{Seen, WriteSizes};
 use crate::output;
 use crate::traces::{About, Choice};
 
@@ -107,6 +107,9 @@ pub struct Scan {
     /// Where the device ends, if requests may go on from its begin.
     wraps_at: Option<u64>,
     wrapped: u64,
+    page_bytes: u64,
+    /// Writes by the pages that they touch at least.
+    writes: WriteSizes,
 }
 
 impl Scan {
@@ -119,6 +122,8 @@ impl Scan {
             last_ns: 0,
             wraps_at: wraps.then(|| given_bytes(plan, settings)).flatten(),
             wrapped: 0,
+            page_bytes: plan.device.part.page_bytes.into(),
+            writes: WriteSizes::default(),
         }
     }
 
@@ -130,6 +135,9 @@ impl Scan {
             self.last_ns = self.last_ns.max(request.arrival_ns);
             let wraps = self.wraps_at.is_some_and(|end| request.end() > end);
             self.wrapped += u64::from(wraps);
+            if request.op == Op::Write {
+                self.writes.add(request.bytes.div_ceil(self.page_bytes));
+            }
         }
     }
 
@@ -138,6 +146,7 @@ impl Scan {
         Seen {
             span_s: crate::notes::span_s(self.first_ns.unwrap_or(0), self.last_ns, plan),
             wrapped: self.wrapped,
+            writes: self.writes,
         }
     }
 }

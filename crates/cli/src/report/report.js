@@ -6,12 +6,15 @@ const placed = (r, places) => sum(r.tables.tables.filter((t) => places.includes(
 const ownMerges = runs.map((r) => [r.scheme, otherMerges(r).map(([k, n]) => `${k} ${count(n)}`).join(", ")]).filter(([, kinds]) => kinds);
 const OTHER = "Merges of kinds of the scheme's own" + (ownMerges.length ? ` (${ownMerges.map(([scheme, kinds]) => `${scheme}: ${kinds}`).join("; ")})` : "");
 // Name, value, format, whether less is better, explanation.
+const HELD_UP = { dies: "dies", one_die: "one die", channel: "channel", pcm: "PCM", map: "map steps", merges: "merge steps", order: "order" };
 const COLUMNS = [
+  ...(runs.some((r) => get(r, "time/alone/mean_us")) ? [["alone", (r) => get(r, "time/alone/mean_us"), micros, 1, "Mean response of the same requests one at a time: what the scheme takes without a queue"]] : []),
   ["mean", (r) => get(r, "time/response/all/mean_us"), micros, 1, "Mean response time of reads and writes"], ["p99", (r) => get(r, "time/response/all/p99_us"), micros, 1, "Response time that 99 % of reads and writes keep"],
   ["p99.9", (r) => get(r, "time/response/all/p99_9_us"), micros, 1, "Response time that 99.9 % of reads and writes keep"], ["max", (r) => get(r, "time/response/all/max_us"), micros, 1, "Longest response of a read or write"],
   ["read mean", (r) => get(r, "time/response/read/mean_us"), micros, 1, "Mean response time of reads"], ["read p99", (r) => get(r, "time/response/read/p99_us"), micros, 1, "Response time that 99 % of reads keep"],
   ["write mean", (r) => get(r, "time/response/write/mean_us"), micros, 1, "Mean response time of writes"], ["write p99", (r) => get(r, "time/response/write/p99_us"), micros, 1, "Response time that 99 % of writes keep"],
   ["flush mean", (r) => get(r, "time/response/flush/mean_us"), micros, 1, "Mean response time of flushes: a flush waits for all writes before it"],
+  ["held up by", (r) => HELD_UP[get(r, "held_up/by")], (by) => by || "-", 0, "What requests waited for when most of them waited: something that is busy, or steps that wait for each other while dies have time"],
   ["WA", (r) => get(r, "derived/write_amplification"), digits, 1, "Write amplification: pages programmed for a page that the host writes"], ["erases", (r) => get(r, "derived/erases"), count, 1, "Blocks erased"],
   ...MERGES.map(([k, , why]) => [k, (r) => r.counters.merges[k], count, 0, why]), ["other", (r) => sum(otherMerges(r).map((m) => m[1])), count, 0, OTHER],
   ["map memory", (r) => placed(r, ["sram", "dram"]), bytes, 1, "Mapping tables in the controller's memory and its DRAM"], ["energy", (r) => get(r, "energy/total_uj"), joules, 1, "Energy of flash, DRAM and phase-change memory"],
@@ -22,7 +25,7 @@ function comparison() {
   const rows = [...runs];
   if (sort.column != null) {
     const value = (r) => COLUMNS[sort.column][1](r) ?? Infinity;
-    rows.sort((a, b) => (value(a) - value(b)) * (sort.up ? 1 : -1));
+    rows.sort((a, b) => (value(a) < value(b) ? -1 : value(a) > value(b) ? 1 : 0) * (sort.up ? 1 : -1));
   }
   const best = COLUMNS.map(([, f, , matters]) => (matters && runs.length > 1 ? Math.min(...runs.map((r) => f(r) ?? Infinity)) : NaN));
   const pick = (i) => { sort.up = sort.column === i ? !sort.up : true; sort.column = i; comparison(); };
