@@ -3,27 +3,25 @@
 use floatgate_core::report::Memory;
 use floatgate_sim::record::{By, HeldUp, Record};
 
-use crate::config::resolve::Plan;
 use crate::config::sizing::Failure;
-use crate::notes::backlog_s;
 use crate::table::{Table, bytes, count, energy, micros, short, short_or_dash};
 
 /// What became of each scheme, by its name.
 type Row<'a> = (&'a str, &'a Result<Record, Failure>);
 
 /// Both tables, one line a scheme.
-pub fn tables<'a>(rows: impl Iterator<Item = Row<'a>>, plan: &Plan, span_s: f64) -> String {
+pub fn tables<'a>(rows: impl Iterator<Item = Row<'a>>) -> String {
     let rows: Vec<Row<'a>> = rows.collect();
-    let is_behind = |record: &Record| backlog_s(record, plan, span_s);
-    let times = |record: &Record| times(record, is_behind(record));
+    let is_behind = |row: &Row<'_>| {
+        row.1
+            .as_ref()
+            .is_ok_and(|record| record.time.behind_s.is_some())
+    };
     format!(
         "{}alone: mean response when requests come one at a time; mean to p99.9: response times under load, as the trace has it\n\
          {}\n{}WA: write amplification; switch to other: merges by kind\n",
         table(&TIMES, &rows, times, true),
-        match rows
-            .iter()
-            .any(|(_, row)| row.as_ref().is_ok_and(|record| is_behind(record).is_some()))
-        {
+        match rows.iter().any(is_behind) {
             true =>
                 "behind: the device did not keep up, so that row measures its queue and not the scheme\n",
             false => "",
@@ -76,7 +74,7 @@ fn table<const N: usize>(
     table.render()
 }
 
-fn times(record: &Record, behind_s: Option<f64>) -> [String; 7] {
+fn times(record: &Record) -> [String; 7] {
     let time = |us: Option<f64>| us.map_or_else(|| "-".into(), micros);
     let response = &record.time.response.all;
     [
@@ -85,7 +83,10 @@ fn times(record: &Record, behind_s: Option<f64>) -> [String; 7] {
         time(response.mean_us),
         time(response.p99_us),
         time(response.p99_9_us),
-        behind_s.map_or_else(String::new, |s| format!("{} s", short(s))),
+        record
+            .time
+            .behind_s
+            .map_or_else(String::new, |s| format!("{} s", short(s))),
         record.held_up.as_ref().map_or_else(String::new, held_up),
     ]
 }

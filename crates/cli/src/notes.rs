@@ -74,7 +74,7 @@ pub fn of(records: &[&Record], plan: &Plan, settings: &Settings, seen: &Seen) ->
     }));
     notes.extend(nothing_collected(records, plan));
     notes.extend(taken_for_sequential(records, plan, &seen.writes));
-    notes.extend(fell_behind(records, plan, span_s));
+    notes.extend(fell_behind(records, span_s));
     notes.extend(not_settled(records));
     notes
 }
@@ -147,15 +147,15 @@ const REQUESTS_TO_JUDGE: u64 = 100;
 
 /// A device that is still busy long after the last arrival did not keep up: its response times say how long
 /// the queue grew, not how fast the scheme is.
-fn fell_behind(records: &[&Record], plan: &Plan, span_s: f64) -> Option<String> {
+fn fell_behind(records: &[&Record], span_s: f64) -> Option<String> {
     let slow: Vec<&Record> = records
         .iter()
         .copied()
-        .filter(|record| backlog_s(record, plan, span_s).is_some())
+        .filter(|record| record.time.behind_s.is_some())
         .collect();
     let worst = slow
         .iter()
-        .filter_map(|record| backlog_s(record, plan, span_s))
+        .filter_map(|record| record.time.behind_s)
         .fold(0.0, f64::max);
     (!slow.is_empty()).then(|| {
         format!(
@@ -169,7 +169,7 @@ fn fell_behind(records: &[&Record], plan: &Plan, span_s: f64) -> Option<String> 
 }
 
 /// Seconds by which a device is behind that did not keep up with the arrivals; none if it did.
-pub fn backlog_s(record: &Record, plan: &Plan, span_s: f64) -> Option<f64> {
+pub fn behind_s(record: &Record, plan: &Plan, span_s: f64) -> Option<f64> {
     let time = &record.time;
     let few = time.response.all.count < REQUESTS_TO_JUDGE;
     if plan.host.arrivals == Arrivals::Closed || span_s <= 0.0 || few {

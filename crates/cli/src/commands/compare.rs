@@ -253,10 +253,14 @@ fn finish(
     args: &CompareArgs,
     study: &Study,
     jobs: &[Job<'_>],
-    rows: Vec<Result<Record, Failure>>,
+    mut rows: Vec<Result<Record, Failure>>,
     trace: &traces::Decoded,
     scan: &Scan,
 ) -> Outcome<()> {
+    let seen = scan.seen(&study.plan);
+    for record in rows.iter_mut().flatten() {
+        record.time.behind_s = notes::behind_s(record, &study.plan, seen.span_s);
+    }
     if let Some(i) = rows
         .iter()
         .position(|row| matches!(row, Err(Failure::Trace(_))))
@@ -274,10 +278,9 @@ fn finish(
         return Err(job.problem());
     }
     let records: Vec<&Record> = rows.iter().filter_map(|row| row.as_ref().ok()).collect();
-    let seen = scan.seen(&study.plan);
     let notes = notes::of(&records, &study.plan, &study.settings, &seen);
     let labelled = jobs.iter().map(|job| &*job.variant.label).zip(&rows);
-    let tables = comparison::tables(labelled, &study.plan, seen.span_s);
+    let tables = comparison::tables(labelled);
     let bug = rows.iter().zip(jobs).find_map(|(row, job)| match row {
         Err(Failure::Bug(text)) => Some(Problem::bug(format!("{}: {text}", job.variant.label))),
         _ => None,

@@ -86,13 +86,10 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
     bar.done();
     let (mut record, told) = played.map_err(|failure| problem(&variant, failure))?;
     record.scheme.clone_from(&variant.label);
+    let seen = scan.seen(&study.plan);
+    record.time.behind_s = notes::behind_s(&record, &study.plan, seen.span_s);
     told.iter().for_each(|line| output::tell(line));
-    let notes = notes::of(
-        &[&record],
-        &study.plan,
-        &study.settings,
-        &scan.seen(&study.plan),
-    );
+    let notes = notes::of(&[&record], &study.plan, &study.settings, &seen);
     let text = format!("{}{}", text::of(&record), why::of(&record));
     let results = vec![record::Outcome::Record(Box::new(record))];
     let document = document(&about, &study.plan, results, notes);

@@ -98,7 +98,7 @@ function configuration() {
 }
 
 // Options of the command and names of settings in a note stay on one line; the full stop after them is not theirs.
-const noteText = (n) => n.split(/(`[^`]+`|--set [^\s)]*[^\s).,;:]|--[a-z]+(?:-[a-z]+)*)/).map((part, i) => (i % 2 ? el("code", {}, part.replaceAll("`", "")) : part));
+const noteText = (n) => n.split(/(`[^`]+`|--set [^\s)]*[^\s).,;:]|--scheme [^\s]+|--[a-z]+(?:-[a-z]+)*)/).map((part, i) => (i % 2 ? el("code", {}, part.replaceAll("`", "")) : part));
 
 /** Everything but table and charts, and then the first drawing. `title` and `trace` stand at the top. */
 function page(title, trace) {

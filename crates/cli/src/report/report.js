@@ -14,6 +14,7 @@ const COLUMNS = [
   ["read mean", (r) => get(r, "time/response/read/mean_us"), micros, 1, "Mean response time of reads"], ["read p99", (r) => get(r, "time/response/read/p99_us"), micros, 1, "Response time that 99 % of reads keep"],
   ["write mean", (r) => get(r, "time/response/write/mean_us"), micros, 1, "Mean response time of writes"], ["write p99", (r) => get(r, "time/response/write/p99_us"), micros, 1, "Response time that 99 % of writes keep"],
   ["flush mean", (r) => get(r, "time/response/flush/mean_us"), micros, 1, "Mean response time of flushes: a flush waits for all writes before it"],
+  ["behind", (r) => get(r, "time/behind_s"), (s) => (s == null ? "" : micros(s * 1e6)), 0, "How late the device was: it did not keep up, and the row measures its queue"],
   ["held up by", (r) => HELD_UP[get(r, "held_up/by")], (by) => by || "-", 0, "What requests waited for when most of them waited: something that is busy, or steps that wait for each other while dies have time"],
   ["WA", (r) => get(r, "derived/write_amplification"), digits, 1, "Write amplification: pages programmed for a page that the host writes"], ["erases", (r) => get(r, "derived/erases"), count, 1, "Blocks erased"],
   ...MERGES.map(([k, , why]) => [k, (r) => r.counters.merges[k], count, 0, why]), ["other", (r) => sum(otherMerges(r).map((m) => m[1])), count, 0, OTHER],

@@ -18,6 +18,9 @@ pub struct Time {
     /// Response times of the reads and writes of the same trace when requests come one at a time (a closed loop of one) to
     /// the same device: what the scheme takes without a queue. `null` where that was not measured; `compare` measures it.
     pub alone: Option<Latency>,
+    /// How late the device was, s: at the end of the run, or its longest response, if that is more than a tenth of the time over
+    /// which requests arrived. It did not keep up, and response times measure its queue. `null` if it did, and in a closed loop.
+    pub behind_s: Option<f64>,
     /// Service times of reads and writes: from first start to completion.
     pub service: Brief,
     /// Queueing times of reads and writes: from arrival to first start.
@@ -53,6 +56,7 @@ impl Time {
             elapsed_s,
             response: Responses::of(m),
             alone: None,
+            behind_s: None,
             service: Brief::of(&m.service),
             queue: Brief::of(&m.queue),
             iops: ratio(requests, elapsed_s),

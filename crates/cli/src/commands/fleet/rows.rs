@@ -44,7 +44,7 @@ pub struct Measured {
 impl Measured {
     /// Of a record.
     pub fn of(record: &Record, plan: &Plan, span_s: f64) -> Self {
-        let behind_s = notes::backlog_s(record, plan, span_s);
+        let behind_s = notes::behind_s(record, plan, span_s);
         let measured = MEASURED.iter().map(|(_, cell)| match cell {
             Count(of) => of(record),
             Real(of) => real(of(record)),

@@ -218,6 +218,10 @@ impl Stage<'_> {
         let requests = &self.traces[cell.case.trace].requests;
         let mut record = guarded(|| simulated.run(config, &mut Decoded::new(requests), progress))?;
         record.scheme.clone_from(&cell.variant.label);
+        if let Ok(plan) = &cell.case.plan {
+            let span_s = self.scans.span_s(cell.case.trace, plan);
+            record.time.behind_s = notes::behind_s(&record, plan, span_s);
+        }
         Ok(record)
     }
 
@@ -226,8 +230,7 @@ impl Stage<'_> {
         let figures = match (result.record(), &cell.case.plan) {
             (Some(record), Ok(plan)) => {
                 let span_s = self.scans.span_s(cell.case.trace, plan);
-                let behind_s = notes::backlog_s(record, plan, span_s);
-                Some(SweepFigures::of(record, span_s, behind_s))
+                Some(SweepFigures::of(record, span_s, record.time.behind_s))
             }
             _ => None,
         };
