@@ -23,6 +23,7 @@
 //! **Deviations and why.** The papers leave the victim choice open: least recently written is the default,
 //! `fifo` is offered. The restart after a merge (the page may now fit the data block) is ours.
 
+use floatgate_core::state;
 use crate::parts::budgets::log_budget;
 use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log};
 use crate::parts::logged::{LogPolicy, Logged};
@@ -67,6 +68,8 @@ pub struct BastPolicy {
     h: Hybrid,
     victim: Victim,
 }
+
+state!(BastPolicy { h } fixed { victim });
 
 impl BastPolicy {
     fn merge<F: Flash>(&mut self, flash: &mut F, log: Log, lbn: Lbn) -> Result<(), F::Error> {

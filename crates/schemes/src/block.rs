@@ -23,6 +23,8 @@
 //! here, whatever its length, because a controller has the whole request in its buffer. A trimmed offset
 //! stays programmed, so writing it again rebuilds the block.
 
+use floatgate_core::state;
+use floatgate_core::state::{Passed, State, Tape};
 use crate::parts::hybrid::programmable;
 use crate::parts::pool::Pool;
 use crate::parts::scan::{Depth, MORE, Scan};
@@ -46,6 +48,8 @@ pub struct Block {
     rebuilds: u64,
     rebuilds_without_copy: u64,
 }
+
+state!(Block { data, live, pool, rebuilds, rebuilds_without_copy } fixed { space });
 
 /// Offsets `from .. to` of logical block `lbn`, and the slot of the first.
 struct Part {
@@ -333,6 +337,10 @@ impl Ftl for Block {
     ) -> Result<(), F::Error> {
         self.set_live(page, false);
         Ok(())
+    }
+
+    fn state(&mut self, tape: &mut Tape<'_>) -> Passed {
+        self.pass(tape)
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {

@@ -51,6 +51,8 @@ mod tests;
 
 pub use config::{BlogOptions, Layout};
 
+use floatgate_core::state;
+use floatgate_core::state::{Passed, State, Tape};
 use crate::hints::{large_table, prefetch};
 use crate::parts::hybrid::programmable;
 use crate::parts::pool::Pool;
@@ -75,6 +77,8 @@ struct Counts {
     reduced_in_space_gc: u64,
     most_rebuilds: u64,
 }
+
+state!(Counts { situations, reduced, reduced_in_space_gc, most_rebuilds });
 
 /// One instance of BLog or BLogFTL.
 #[derive(Debug)]
@@ -111,6 +115,10 @@ pub struct Blog {
     rebuilds_of_write: u64,
     in_space_gc: bool,
 }
+
+state!(Blog {
+    place, data, is_closed, inherited, directory, logs, pool, fetched, merges, counts, rebuilds_of_write, in_space_gc,
+} fixed { space, layout, by_entries, groups, format, data_tag, table, copied });
 
 impl Blog {
     #[inline(always)]
@@ -394,6 +402,10 @@ impl Ftl for Blog {
     #[inline(always)]
     fn prefetch(&self, lpn: DieLpn) {
         prefetch(&self.place, lpn.index());
+    }
+
+    fn state(&mut self, tape: &mut Tape<'_>) -> Passed {
+        self.pass(tape)
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {

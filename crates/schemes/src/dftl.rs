@@ -31,6 +31,8 @@
 //! table; which of them are cached and newer than flash is the CMT's account, and where the flash stores bytes
 //! the translation pages bear their real entries.
 
+use floatgate_core::state;
+use floatgate_core::state::{Passed, State, Tape};
 use crate::parts::cached_map::{CachedMap, Collecting, Fetch, MapCounters, MapPlan, Request};
 use crate::parts::map_cache::{CachePolicy, Mark, Translation};
 use crate::parts::page_store::{GcOptions, PageOptions, PageStore, Placement, Streams};
@@ -197,6 +199,8 @@ pub struct Dftl {
     /// When the timer runs out next.
     next_flush_ns: u64,
 }
+
+state!(Dftl { store, map, next_flush_ns } fixed { integrity, lazy, flush_ns });
 
 impl Dftl {
     fn of(options: &DftlOptions, store: PageStore, map: CachedMap) -> Self {
@@ -514,6 +518,10 @@ impl Ftl for Dftl {
     #[inline(always)]
     fn prefetch(&self, lpn: Lpn) {
         self.store.prefetch(lpn);
+    }
+
+    fn state(&mut self, tape: &mut Tape<'_>) -> Passed {
+        self.pass(tape)
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {

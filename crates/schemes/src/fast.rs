@@ -25,6 +25,7 @@
 //! **Deviations and why.** Obsolete pages in a victim cause no merge (O-FAST) unless `merge_obsolete` is
 //! set: the later papers describe FAST so. `sw_break = random` leaves a broken run alone instead of merging it.
 
+use floatgate_core::state;
 use crate::parts::budgets::log_budget;
 use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log};
 use crate::parts::logged::{LogPolicy, Logged};
@@ -77,6 +78,8 @@ pub struct FastPolicy {
     /// Most random log blocks.
     rw_blocks: u32,
 }
+
+state!(FastPolicy { h } fixed { options, rw_blocks });
 
 impl FastPolicy {
     fn sequential(&self) -> Option<Log> {

@@ -32,6 +32,7 @@
 //! has none. Its mean response with isolation is slightly below the one without; by these rules it is
 //! slightly above, since each cold page is copied once more.
 
+use floatgate_core::state;
 use crate::parts::budgets::{hybrid_tables, log_budget};
 use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log};
 use crate::parts::kinds::PagesByKind;
@@ -90,6 +91,11 @@ struct Counts {
     isolation_refills: u64,
 }
 
+state!(Counts {
+    second_chance_copies, isolation_copies, carried_victims, progressive_merges, cold, undecided_before, waiting_before,
+    victims, victim_pages, isolation_refills,
+});
+
 /// One instance of FASTer.
 pub type Faster = Logged<FasterPolicy>;
 
@@ -108,6 +114,8 @@ pub struct FasterPolicy {
     /// Valid share of the latest victim.
     victim_valid_share: f64,
 }
+
+state!(FasterPolicy { h, coldest, counts, association, victim_valid_share } fixed { options, limit });
 
 impl FasterPolicy {
     /// After a power cut: empties the isolation area, which cannot be filled any further, and merges log blocks

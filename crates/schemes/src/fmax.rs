@@ -28,6 +28,7 @@
 //! the result is the same, and no fold needs a second table. `switch_merge` is an addition, to tell what
 //! BAST's merges of aligned blocks are worth.
 
+use floatgate_core::state;
 use crate::parts::budgets::{hybrid_tables, log_budget};
 use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log};
 use crate::parts::logged::{LogPolicy, Logged};
@@ -104,6 +105,10 @@ pub struct FmaxPolicy {
     oob_reads_search: u64,
     oob_reads_fold: u64,
 }
+
+state!(FmaxPolicy {
+    h, fullest, age, taken, pages_in_use, association, oob_reads_search, oob_reads_fold,
+} fixed { options });
 
 impl FmaxPolicy {
     fn take<F: Flash>(&mut self, flash: &mut F, lbn: Lbn) -> Result<Log, F::Error> {

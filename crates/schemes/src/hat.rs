@@ -27,6 +27,8 @@
 //! before the SMT read as in Algorithm 1, in time after it as in Fig. 6. The places themselves stand in one
 //! table for QMT and SMT alike: no counter depends on which of the two holds them.
 
+use floatgate_core::state;
+use floatgate_core::state::{Passed, State, Tape};
 use crate::parts::map_cache::{CachePolicy, HitRatio, MapCache, Mark, Producers, Translation};
 use crate::parts::page_store::{Moves, PageOptions, PageStore};
 use floatgate_core::Refusal;
@@ -86,12 +88,16 @@ struct Counters {
     ratio: HitRatio,
 }
 
+state!(Counters { pcm_reads, pcm_writes, hits, misses, ratio });
+
 /// The account of QMT and SMT.
 #[derive(Debug)]
 struct Qmt {
     cache: MapCache,
     counters: Counters,
 }
+
+state!(Qmt { cache, counters });
 
 impl Qmt {
     fn pcm_read<F: Flash>(&mut self, flash: &mut F) -> F::Token {
@@ -140,6 +146,8 @@ pub struct Hat {
     qmt: Qmt,
     lookup: InvalidateLookup,
 }
+
+state!(Hat { store, qmt } fixed { lookup });
 
 impl Hat {
     fn of(options: &HatOptions, store: PageStore) -> Self {
@@ -396,6 +404,10 @@ impl Ftl for Hat {
     #[inline(always)]
     fn prefetch(&self, lpn: Lpn) {
         self.store.prefetch(lpn);
+    }
+
+    fn state(&mut self, tape: &mut Tape<'_>) -> Passed {
+        self.pass(tape)
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {

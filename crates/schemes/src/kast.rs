@@ -31,6 +31,7 @@
 //! that is what a merge has to rebuild. Sequential and random log blocks share one budget, with a limit for the
 //! sequential ones. The descriptions leave both open, as well as the victim choice.
 
+use floatgate_core::state;
 use crate::parts::association::Associations;
 use crate::parts::budgets::{hybrid_tables, log_budget};
 use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log};
@@ -96,12 +97,18 @@ pub struct KastPolicy {
     longest_merge: Cost,
 }
 
+state!(KastPolicy {
+    h, taken, next_taken, last_random, open, victims, sw_to_rw, max_association, longest_merge,
+} fixed { sw_log_blocks, k });
+
 /// Copies and erases of a merge.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cost {
     copies: u64,
     erases: u64,
 }
+
+state!(Cost { copies, erases });
 
 impl KastPolicy {
     /// The run of `lbn` is broken: its sequential log block goes on as a random one, nothing is copied.

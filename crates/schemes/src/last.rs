@@ -36,6 +36,7 @@ mod partitions;
 #[cfg(test)]
 mod tests;
 
+use floatgate_core::state;
 use crate::parts::budgets::log_budget;
 use crate::parts::heat::Heat;
 use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log};
@@ -86,6 +87,8 @@ struct Signs {
     cold_utilisation: u64,
 }
 
+state!(Signs { dead_hot, hot_utilisation, cold_utilisation });
+
 /// One instance of LAST.
 pub type Last = Logged<LastPolicy>;
 
@@ -117,6 +120,14 @@ pub struct LastPolicy {
     /// Valid pages in the victims of the random log buffer.
     victim_valid_pages: u64,
 }
+
+state!(LastPolicy {
+    h, hot_interval, hot_blocks, reclaims, before, sequential_pages, random_pages, adjustments, reclaims_by_rule,
+    victim_valid_pages,
+} fixed {
+    sequential_blocks, random_blocks, sequential_threshold, hot_interval_step, hot_interval_max, adjust_period,
+    low_utilization, age_threshold,
+});
 
 /// Sequential ones of the log blocks of an instance, unless an option says otherwise.
 fn default_sequential(log_blocks: u32) -> u32 {

@@ -23,6 +23,8 @@
 //! without an invalid page are never taken, whatever the policy: moving them gains nothing. Age counts
 //! programs, not time.
 
+use floatgate_core::state;
+use floatgate_core::state::{Passed, State, Tape};
 use crate::parts::page_store::{PageOptions, PageStore};
 use floatgate_core::Refusal;
 use floatgate_core::address::Lpn;
@@ -39,6 +41,8 @@ pub struct Page {
     /// Pages of the host's requests: each touches one entry of the table, as does each page moved.
     host_pages: u64,
 }
+
+state!(Page { store, host_pages });
 
 impl Described for Page {
     const KEY: &'static str = "page";
@@ -151,6 +155,10 @@ impl Ftl for Page {
     #[inline(always)]
     fn prefetch(&self, lpn: Lpn) {
         self.store.prefetch(lpn);
+    }
+
+    fn state(&mut self, tape: &mut Tape<'_>) -> Passed {
+        self.pass(tape)
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {

@@ -35,6 +35,8 @@ mod recovery;
 #[cfg(test)]
 mod tests;
 
+use floatgate_core::state;
+use floatgate_core::state::{Passed, State, Tape};
 use blocks::Superblocks;
 use floatgate_core::Refusal;
 use floatgate_core::address::{DieLpn, Lbn, Pbn};
@@ -76,6 +78,8 @@ pub struct Superblock {
     fresh: Vec<Pbn>,
     set: Vec<Pbn>,
 }
+
+state!(Superblock { b, data_pages, log_pages } fixed { options, log_blocks, fresh, set });
 
 impl Superblock {
     fn with_blocks(b: Superblocks, options: &SuperblockOptions, log_blocks: u32) -> Self {
@@ -420,6 +424,10 @@ impl Ftl for Superblock {
     #[inline(always)]
     fn prefetch(&self, lpn: DieLpn) {
         self.b.prefetch(lpn);
+    }
+
+    fn state(&mut self, tape: &mut Tape<'_>) -> Passed {
+        self.pass(tape)
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {

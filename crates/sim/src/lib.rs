@@ -9,6 +9,7 @@
 //! | [`span`] | which pages a stretch of bytes touches |
 //! | [`session`] | one scheme, one flash, one host: requests in, measurements out |
 //! | [`run`] | a whole run by the name of its scheme |
+//! | `saved` | the state of an aged device as bytes |
 //! | [`streamed`] | a trace decoded on a second thread while it is played |
 //! | [`requests`] | one row a request: times, and the work done for it |
 //! | [`wear`] | wear levelling below any scheme |
@@ -36,6 +37,7 @@ pub mod record;
 pub mod recovery;
 pub mod requests;
 pub mod run;
+mod saved;
 pub mod session;
 pub mod span;
 pub mod streamed;

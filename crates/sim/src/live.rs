@@ -1,6 +1,8 @@
 //! Which logical pages have content.
 
 use floatgate_core::Lpn;
+use floatgate_core::state;
+use floatgate_core::state::{Passed, StateError};
 
 /// A bit a page, as long as not all pages have content; a device that is full needs none.
 #[derive(Debug)]
@@ -11,7 +13,21 @@ pub(crate) struct LivePages {
     bits: Vec<u64>,
 }
 
+state!(LivePages { live } grows { bits } check check_state fixed { pages });
+
 impl LivePages {
+    fn check_state(&self) -> Passed {
+        let counted = match self.bits.is_empty() {
+            true => self.pages,
+            false => self.bits.iter().map(|word| word.count_ones()).sum(),
+        };
+        let fits = self.bits.is_empty() || self.bits.len() == words(self.pages);
+        match fits && counted == self.live {
+            true => Ok(()),
+            false => Err(StateError::damaged("the pages with content do not add up")),
+        }
+    }
+
     /// All pages, or none.
     pub(crate) fn new(pages: u32, full: bool) -> Self {
         let words = if full { 0 } else { words(pages) };

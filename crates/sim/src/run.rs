@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use floatgate_core::catalog::Life;
 use floatgate_core::described::RecoveryCost;
+use floatgate_core::options::Options;
+use floatgate_core::state::StateError;
 use floatgate_core::wear::WearLeveling;
 use floatgate_core::{Ftl, Lpn, Refusal, Space};
 use floatgate_trace::{Request, TraceError};
@@ -16,6 +18,7 @@ use crate::driven::{Device, Driven};
 use crate::host::BeyondEnd;
 use crate::record::{Counters, Record};
 use crate::requests::RequestRow;
+use crate::saved;
 use crate::session::{READ_AHEAD, Session, options_of};
 use crate::span::Regions;
 use crate::wear::Levelling;
@@ -29,6 +32,8 @@ pub enum RunError {
     Trace(TraceError),
     /// The device does not have an address of the trace.
     Beyond(String),
+    /// The device's state can be neither saved nor loaded.
+    State(StateError),
     /// A law did not hold: a bug in the scheme or the simulator.
     Law(String),
 }
@@ -38,6 +43,7 @@ impl std::fmt::Display for RunError {
         match self {
             Self::Refused(refusal) => refusal.fmt(f),
             Self::Trace(error) => error.fmt(f),
+            Self::State(error) => error.fmt(f),
             Self::Beyond(text) | Self::Law(text) => f.write_str(text),
         }
     }
@@ -48,6 +54,12 @@ impl std::error::Error for RunError {}
 impl From<Refusal> for RunError {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
+    }
+}
+
+impl From<StateError> for RunError {
+    fn from(error: StateError) -> Self {
+        Self::State(error)
     }
 }
 
@@ -128,11 +140,25 @@ const PLAYED_EACH: u64 = 4096;
 /// Takes the rows of requests as they complete, in the order of the trace.
 pub type TakeRows<'a> = dyn FnMut(&[RequestRow]) -> Result<(), TraceError> + 'a;
 
+/// Takes the state of the device after its ageing.
+pub type TakeState<'a> = dyn FnMut(Vec<u8>) -> Result<(), RunError> + 'a;
+
+/// What a run does besides making its record.
+#[derive(Default)]
+pub struct Besides<'a> {
+    /// Takes a row of every request after ageing; its error ends the run as [`RunError::Trace`].
+    pub rows: Option<&'a mut TakeRows<'a>>,
+    /// The device is not aged: it has this state, which [`save`](Self::save) took from one of the same shape and options.
+    pub load: Option<&'a [u8]>,
+    /// Takes the state of the device as soon as it is aged, before the run.
+    pub save: Option<&'a mut TakeState<'a>>,
+}
+
 struct Job<'a> {
     config: &'a RunConfig,
     source: &'a mut dyn Source,
     progress: &'a mut dyn FnMut(Progress),
-    rows: Option<&'a mut TakeRows<'a>>,
+    besides: Besides<'a>,
 }
 
 /// A scheme in the simulator: the life of a scheme in which a page is nothing but a time.
@@ -144,6 +170,7 @@ pub struct Simulated {
     conform: fn(&RunConfig, &[VectorRequest]) -> Result<Counters, String>,
     check: fn(&RunConfig) -> Result<(), Refusal>,
     drive: fn(&RunConfig) -> Result<Box<dyn Driven>, Refusal>,
+    options: fn(&RunConfig) -> Result<Vec<(&'static str, String)>, Refusal>,
 }
 
 impl Life for Simulated {
@@ -155,6 +182,7 @@ impl Life for Simulated {
             conform: conform_scheme::<S>,
             check: check_scheme::<S>,
             drive: drive_scheme::<S>,
+            options: |config| options_of::<S>(config).map(|options| options.values()),
         }
     }
 }
@@ -176,32 +204,25 @@ impl Simulated {
         source: &mut dyn Source,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Record, RunError> {
-        (self.run)(Job {
-            config,
-            source,
-            progress,
-            rows: None,
-        })
+        self.run_with(config, source, progress, Besides::default())
     }
 
-    /// The same, and hands a row of every request after ageing to `rows`.
+    /// The same, and more.
     ///
     /// # Errors
-    /// See [`RunError`]; what `rows` gives comes back as [`RunError::Trace`].
-    pub fn run_recording(
+    /// See [`RunError`]; a state that does not fit the device, or is damaged, is [`RunError::State`].
+    pub fn run_with<'a>(
         &self,
-        config: &RunConfig,
-        source: &mut dyn Source,
-        progress: &mut dyn FnMut(Progress),
-        rows: &mut TakeRows<'_>,
+        config: &'a RunConfig,
+        source: &'a mut dyn Source,
+        progress: &'a mut dyn FnMut(Progress),
+        besides: Besides<'a>,
     ) -> Result<Record, RunError> {
-        // A plain closure of this call's lifetime: what `rows` borrows may live longer.
-        let mut rows = |some: &[RequestRow]| rows(some);
         (self.run)(Job {
             config,
             source,
             progress,
-            rows: Some(&mut rows),
+            besides,
         })
     }
 
@@ -212,6 +233,14 @@ impl Simulated {
     /// The refusal of geometry, host or options.
     pub fn memory_bytes(&self, config: &RunConfig) -> Result<u64, Refusal> {
         (self.memory_bytes)(config)
+    }
+
+    /// All options of the scheme in force, each as text; `-` stands for one without a value.
+    ///
+    /// # Errors
+    /// The option that does not exist or does not fit.
+    pub fn options(&self, config: &RunConfig) -> Result<Vec<(&'static str, String)>, Refusal> {
+        (self.options)(config)
     }
 
     /// What bringing the device of a configuration back takes, for each means the scheme has.
@@ -284,26 +313,14 @@ fn run_scheme<S: Ftl<Page = Lpn>>(job: Job<'_>) -> Result<Record, RunError> {
 
 fn run_on<S: Ftl<Page = Lpn>, C: Clock>(mut job: Job<'_>) -> Result<Record, RunError> {
     let mut session = Session::<S, C>::new(job.config)?;
-    let mut aged = Vec::new();
-    for &recipe in &job.config.ageing {
-        if recipe == Recipe::Replay {
-            let before = session.host.page_writes;
-            play(&mut session, &mut job)?;
-            job.source.rewind()?;
-            aged.push(Aged {
-                recipe: recipe.to_string(),
-                page_writes: session.host.page_writes - before,
-                write_amplification: None,
-                settled: None,
-            });
-        } else {
-            aged.push(ageing::apply(&mut session, recipe, &mut || {
-                (job.progress)(Progress::Ageing)
-            }));
-        }
-        session.reset_counters();
+    let aged = match job.besides.load {
+        Some(bytes) => saved::load(&mut session, bytes)?,
+        None => age(&mut session, &mut job)?,
+    };
+    if let Some(take) = &mut job.besides.save {
+        take(saved::save(&mut session, &aged)?)?;
     }
-    if job.rows.is_some() {
+    if job.besides.rows.is_some() {
         session.record_requests();
     }
     play(&mut session, &mut job)?;
@@ -311,6 +328,38 @@ fn run_on<S: Ftl<Page = Lpn>, C: Clock>(mut job: Job<'_>) -> Result<Record, RunE
     hand_over(&mut session, &mut job, 1)?;
     session.check_laws().map_err(RunError::Law)?;
     Ok(Record::of(&session, aged))
+}
+
+/// Ages a device as its configuration says, and tells how each step ended.
+fn age<S: Ftl<Page = Lpn>, C: Clock>(
+    session: &mut Session<S, C>,
+    job: &mut Job<'_>,
+) -> Result<Vec<Aged>, RunError> {
+    if job.besides.save.is_some() {
+        // What cannot be saved is told before hours of ageing.
+        saved::save(session, &[])?;
+    }
+    let mut aged = Vec::new();
+    for &recipe in &job.config.ageing {
+        if recipe == Recipe::Replay {
+            let before = session.host.page_writes;
+            play(session, job)?;
+            job.source.rewind()?;
+            aged.push(Aged {
+                recipe: recipe.to_string(),
+                page_writes: session.host.page_writes - before,
+                write_amplification: None,
+                settled: None,
+                loaded: false,
+            });
+        } else {
+            aged.push(ageing::apply(session, recipe, &mut || {
+                (job.progress)(Progress::Ageing)
+            }));
+        }
+        session.reset_counters();
+    }
+    Ok(aged)
 }
 
 /// The next requests of a source, each with its place.
@@ -374,7 +423,7 @@ fn hand_over<S: Ftl<Page = Lpn>, C: Clock>(
     job: &mut Job<'_>,
     least: usize,
 ) -> Result<(), TraceError> {
-    if let (Some(take), Some(rows)) = (&mut job.rows, session.request_rows())
+    if let (Some(take), Some(rows)) = (&mut job.besides.rows, session.request_rows())
         && rows.len() >= least
     {
         take(rows)?;

@@ -9,7 +9,7 @@ use floatgate_sim::config::RunConfig;
 use floatgate_sim::host::Kind;
 use floatgate_sim::record::{Causes, Record};
 use floatgate_sim::requests::{RequestRow, RequestsFile};
-use floatgate_sim::run::{Decoded, Simulated};
+use floatgate_sim::run::{Besides, Decoded, Simulated};
 use floatgate_trace::{Op, Request};
 
 fn r(arrival_ns: u64, op: Op, offset: u64, bytes: u64) -> Request {
@@ -27,13 +27,16 @@ fn record(scheme: &str, config: &RunConfig, requests: &[Request]) -> (Record, Ve
     let scheme = catalog.find(scheme).expect("a scheme").life;
     let mut rows = Vec::new();
     let record = scheme
-        .run_recording(
+        .run_with(
             config,
             &mut Decoded::new(requests),
             &mut |_| {},
-            &mut |some| {
-                rows.extend_from_slice(some);
-                Ok(())
+            Besides {
+                rows: Some(&mut |some| {
+                    rows.extend_from_slice(some);
+                    Ok(())
+                }),
+                ..Besides::default()
             },
         )
         .expect("it runs");

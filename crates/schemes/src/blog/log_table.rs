@@ -2,6 +2,7 @@
 //! number of log blocks each (BLog's LMT and DLT): who serves whom, how full each log block is, and which one
 //! comes next for a new logical block or for reclamation. It touches no flash.
 
+use floatgate_core::state;
 use crate::parts::relation::Relation;
 use crate::parts::tournament::Tournament;
 use floatgate_core::address::{DieLpn, Lbn, Pbn};
@@ -19,6 +20,8 @@ pub struct Row {
     /// Grows from row to row whenever a block becomes empty: the lowest is the oldest.
     stamp: u64,
 }
+
+state!(Row { block, offset, is_sealed, stamp });
 
 /// The log blocks and whom they serve. Rows are numbered from 0, logical blocks too.
 #[derive(Clone, Debug)]
@@ -42,6 +45,9 @@ pub struct LogTable {
     /// All rows: smallest association, oldest.
     victims: Tournament<u128>,
 }
+
+state!(LogTable { rows, serves, log_pages, next_stamp, free_pages, candidates, open, victims }
+    fixed { pages, most_log_blocks, most_logical_blocks });
 
 impl LogTable {
     /// Memory in bytes.

@@ -1,5 +1,6 @@
 //! The page map of BLogFTL in the OOBs: reading sub-tables, changing them, and what their indexes mean.
 
+use floatgate_core::state;
 use super::Blog;
 use super::sub_table::Index;
 use floatgate_core::address::{DieLpn, Lbn, Ppn};
@@ -17,6 +18,8 @@ pub(super) struct Fetched {
     /// Whether the logical block has been merged since.
     is_merged: bool,
 }
+
+state!(Fetched { lbn, group, at, is_merged } fixed { bytes });
 
 impl Fetched {
     /// A merge of a logical block moves its pages.

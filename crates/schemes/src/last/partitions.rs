@@ -5,6 +5,7 @@
 //! never at all blocks: hot blocks by their update time (a list, because that time only ever moves to "now"),
 //! dead hot blocks apart, closed cold blocks in buckets by degree.
 
+use floatgate_core::state;
 use crate::parts::buckets::Buckets;
 use crate::parts::degrees::Degrees;
 use crate::parts::heat::Heat;
@@ -58,6 +59,8 @@ struct Block {
     update_time: u64,
 }
 
+state!(Block { heat, closed, valid, alloc_no, update_time });
+
 const OUTSIDE: Block = Block {
     heat: None,
     closed: false,
@@ -73,6 +76,8 @@ struct Size {
     valid: u64,
     programmed: u64,
 }
+
+state!(Size { blocks, open, valid, programmed });
 
 /// The partitions. Hears of every page through [`Watch`]; knows nothing of sequential log blocks.
 #[derive(Debug)]
@@ -92,6 +97,8 @@ pub struct Partitions {
     /// Closed cold blocks by degree.
     cold: Buckets,
 }
+
+state!(Partitions { blocks, write_no, writes, next_alloc, sizes, degrees, hot, cold } fixed { pages_per_block });
 
 impl Partitions {
     /// An empty buffer; `logs` is the size of the log table.

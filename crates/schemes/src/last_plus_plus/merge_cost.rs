@@ -4,6 +4,7 @@
 //! The list of a block has room for a few logical blocks only. What finds no room sets the overflow flag, and the
 //! degree is an estimate from then on; the merge itself always goes by the pages.
 
+use floatgate_core::state;
 use crate::parts::association::AssociationLists;
 use crate::parts::hybrid::Log;
 use floatgate_core::address::Lbn;
@@ -16,6 +17,8 @@ struct Entry {
     latest_update: u64,
 }
 
+state!(Entry { overflow, latest_update });
+
 /// The table of all log blocks.
 #[derive(Clone, Debug)]
 pub struct MergeCost {
@@ -24,6 +27,8 @@ pub struct MergeCost {
     entries: Vec<Entry>,
     lists: AssociationLists,
 }
+
+state!(MergeCost { merge_id, entries, lists });
 
 impl MergeCost {
     /// A table for that many log blocks with lists of `room` elements.

@@ -4,6 +4,7 @@
 //! The page status table needs no memory of its own here: a bit of it is 1 exactly when the flash
 //! knows the position as programmed.
 
+use floatgate_core::state;
 use crate::parts::hybrid::Log;
 use crate::parts::lists::Lists;
 use crate::parts::probe_table::ProbeTable;
@@ -22,6 +23,8 @@ struct Entry {
     blocks: u32,
 }
 
+state!(Entry { segment, seq_id, blocks });
+
 /// The table.
 #[derive(Debug)]
 pub struct Segments {
@@ -33,6 +36,10 @@ pub struct Segments {
     table: ProbeTable,
     next_seq_id: u64,
 }
+
+state!(Segments {
+    order, entries, entry_of, entry_of_log, table, next_seq_id,
+});
 
 impl Segments {
     /// An empty table for at most `entries` of `segments` segments; `logs` log blocks have a number.

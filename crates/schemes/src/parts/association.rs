@@ -1,6 +1,8 @@
 //! Which logical blocks have valid pages in which log block: the degree of association that decides what
 //! a full merge of the log block costs, kept up to date page by page.
 
+use floatgate_core::state;
+use floatgate_core::state::{Passed, StateError};
 use floatgate_core::address::Lbn;
 use std::ops::Range;
 
@@ -19,6 +21,8 @@ pub struct AssociationLists {
     pages: Vec<u16>,
     degree: Vec<u32>,
 }
+
+state!(AssociationLists { logical, pages, degree } check check_state fixed { room });
 
 impl AssociationLists {
     /// Memory in bytes.
@@ -94,6 +98,13 @@ impl AssociationLists {
         self.degree[log.index()] = 0;
     }
 
+    fn check_state(&self) -> Passed {
+        match self.degree.iter().all(|&degree| degree as usize <= self.room) {
+            true => Ok(()),
+            false => Err(StateError::damaged("a list is longer than its room")),
+        }
+    }
+
     #[inline(always)]
     fn row(&self, log: Log) -> Range<usize> {
         let first = log.index() * self.room;
@@ -119,6 +130,8 @@ pub struct Associations {
     touched: Vec<Log>,
     is_touched: Vec<bool>,
 }
+
+state!(Associations { lists, is_touched } grows { touched });
 
 impl Associations {
     /// Memory in bytes.

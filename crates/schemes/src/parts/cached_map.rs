@@ -2,6 +2,7 @@
 //! load entries and drive others out, write-backs carry newer entries to their translation page, and collections
 //! bring the map up to date with the pages that they moved.
 
+use floatgate_core::state;
 use crate::parts::lists::Lists;
 use crate::parts::map_cache::{CachePolicy, HitRatio, MapCache, Mark, Producers, Translation};
 use crate::parts::page_store::{Moves, PageStore};
@@ -67,6 +68,11 @@ pub struct MapCounters {
     pub ratio: HitRatio,
 }
 
+state!(MapCounters {
+    hits, misses, evictions, dirty_evictions, loads, writebacks_evict, writebacks_flush, writebacks_gc, writeback_reads,
+    ratio,
+});
+
 /// How the map is cached.
 #[derive(Clone, Debug)]
 pub struct MapPlan {
@@ -102,6 +108,8 @@ struct Waiting {
     /// Where the collection in work began to move pages.
     moves: u64,
 }
+
+state!(Waiting { order, since, moves });
 
 impl Waiting {
     fn new(slots: usize) -> Self {
@@ -165,6 +173,9 @@ pub struct CachedMap {
     /// What happened.
     pub counters: MapCounters,
 }
+
+state!(CachedMap { cache, pages, dirty, is_unflushed, waiting, counters } grows { unflushed }
+    fixed { moved, plan, many_dies });
 
 impl CachedMap {
     /// The map of a fresh device.

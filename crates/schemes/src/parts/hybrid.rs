@@ -10,6 +10,8 @@
 //! the memory that [`Described::tables`](floatgate_core::described::Described::tables) reports, ours the memory that makes
 //! a read one load.
 
+use floatgate_core::state;
+use floatgate_core::state::State;
 use crate::hints::{large_table, prefetch};
 use crate::parts::lists::Lists;
 use crate::parts::map_area::{MapArea, Work};
@@ -85,6 +87,9 @@ pub struct Hybrid<W = ()> {
     /// has read it to see.
     unverified: Vec<u64>,
 }
+
+state!(Hybrid<W> [W: State] { watch, lists, merges, newest, data, logs, pools, maps, seen, merge_no, lent }
+    grows { unverified } fixed { space, plan, associated, foreign });
 
 impl<W: Watch> Hybrid<W> {
     /// Memory of the tables in bytes, for one device.

@@ -7,6 +7,7 @@
 //! thereby knows the versions that the others must have: a map of which anything is missing, or older than it was,
 //! does not add up (see [`FoundArea`]).
 
+use floatgate_core::state;
 use floatgate_core::ftl::MountError;
 use std::collections::VecDeque;
 
@@ -40,6 +41,8 @@ pub struct Work {
     /// Block erases.
     pub erases: u64,
 }
+
+state!(Work { reads, programs, erases });
 
 impl Work {
     /// Both together.
@@ -143,6 +146,9 @@ pub struct MapArea {
     /// Operations so far.
     pub work: Work,
 }
+
+state!(MapArea { place, versions, writes, page_at, current, used, full, erased, work }
+    fixed { entries_per_page, pages_per_block, base });
 
 impl MapArea {
     /// The area of one die: its last `map_blocks` blocks, with the map of `entries` entries in them. `value` gives

@@ -1,6 +1,8 @@
 //! Page mapping as such: append points, collection, placement on dies. The scheme `page` is this and
 //! nothing else; `hat` adds its own account of where the map lies.
 
+use floatgate_core::state;
+use floatgate_core::state::{Passed, State, StateError, Tape};
 use crate::hints::{large_table, prefetch};
 use crate::parts::pool::Pool;
 use crate::parts::victims::{GcPolicy, Victims};
@@ -71,6 +73,17 @@ pub(crate) struct Append {
     end: u32,
 }
 
+impl State for Append {
+    fn pass(&mut self, tape: &mut Tape<'_>) -> Passed {
+        tape.u32(&mut self.next)?;
+        tape.u32(&mut self.end)?;
+        match self.next <= self.end && self.end <= tape.geometry().pages() {
+            true => Ok(()),
+            false => Err(StateError::damaged("an append point outside of the flash")),
+        }
+    }
+}
+
 impl Append {
     pub(crate) const NONE: Self = Self { next: 0, end: 0 };
 
@@ -98,6 +111,8 @@ struct Die {
     valid: u32,
 }
 
+state!(Die { pool, host, gc, valid });
+
 /// The page table, the blocks, and the garbage collector.
 #[derive(Debug)]
 pub struct PageStore {
@@ -118,6 +133,9 @@ pub struct PageStore {
     reserved: u32,
     has_map_blocks: bool,
 }
+
+state!(PageStore { map, page_at, victims, dies, moved, clock, next_die }
+    fixed { geometry, options, moving, reserved, has_map_blocks });
 
 impl PageStore {
     /// Memory of the tables in bytes.

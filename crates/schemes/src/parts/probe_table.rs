@@ -6,6 +6,7 @@
 //! costs one load, a miss a short scan of bits. Hash = key mod buckets; probing goes upwards and around;
 //! a removal closes its gap at once (Knuth, The Art of Computer Programming, vol. 3, 6.4, Algorithm R).
 
+use floatgate_core::state;
 use floatgate_core::address::Divisor;
 
 /// Distance of an empty bucket: larger than any real one, so one comparison ends a scan or finds a key
@@ -26,11 +27,15 @@ pub struct ProbeTable {
     len: u32,
 }
 
+state!(ProbeTable { occupied, distance, handle, place, len } fixed { buckets });
+
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     bucket: u32,
     distance: u32,
 }
+
+state!(Place { bucket, distance });
 
 impl ProbeTable {
     /// An empty table of at least one bucket, for the handles `0 .. handles`.

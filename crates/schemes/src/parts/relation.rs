@@ -1,10 +1,12 @@
 //! Who belongs to whom, both ways and in order: each *owner* has an ordered list of *things*, and each
 //! thing knows its owners in the order in which they came. Owners leave whole.
 
+use floatgate_core::state;
+use floatgate_core::state::{Passed, StateError};
 const NONE: u32 = u32::MAX;
 
 /// One pair; it hangs in the list of its owner and in that of its thing.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Pair {
     owner: u32,
     thing: u32,
@@ -13,12 +15,18 @@ struct Pair {
     prev_of_thing: u32,
 }
 
+state!(Pair {
+    owner, thing, next_of_owner, next_of_thing, prev_of_thing,
+});
+
 #[derive(Clone, Copy, Debug)]
 struct List {
     first: u32,
     last: u32,
     len: u32,
 }
+
+state!(List { first, last, len });
 
 const EMPTY: List = List {
     first: NONE,
@@ -37,6 +45,8 @@ pub struct Relation {
     of_thing: Vec<List>,
 }
 
+state!(Relation { unused, len, of_owner, of_thing } grows { pairs } check check_state);
+
 impl Relation {
     /// Memory in bytes if there are never more than `pairs` pairs.
     pub fn ram_bytes(owners: u64, things: u64, pairs: u64) -> u64 {
@@ -52,6 +62,42 @@ impl Relation {
             of_owner: vec![EMPTY; owners],
             of_thing: vec![EMPTY; things],
         }
+    }
+
+    /// The lists of both sides are whole, and no pair hangs in two of one side, or a walk might not end.
+    fn check_state(&self) -> Passed {
+        let broken = || StateError::damaged("the pairs of a relation do not hang together");
+        let sides: [(&[List], fn(&Pair) -> (u32, u32)); 2] = [
+            (&self.of_owner, |pair| (pair.owner, pair.next_of_owner)),
+            (&self.of_thing, |pair| (pair.thing, pair.next_of_thing)),
+        ];
+        for (lists, side) in sides {
+            let mut pairs = 0;
+            for (mine, list) in (0..).zip(lists) {
+                let (mut at, mut last) = (list.first, NONE);
+                for _ in 0..list.len {
+                    let pair = self.pairs.get(at as usize).ok_or_else(broken)?;
+                    let (of, next) = side(pair);
+                    if of != mine {
+                        return Err(broken());
+                    }
+                    (at, last) = (next, at);
+                }
+                if at != NONE || last != list.last {
+                    return Err(broken());
+                }
+                pairs += u64::from(list.len);
+            }
+            if pairs != u64::from(self.len) {
+                return Err(broken());
+            }
+        }
+        let mut at = self.unused;
+        for _ in u64::from(self.len)..self.pairs.len() as u64 {
+            at = self.pairs.get(at as usize).ok_or_else(broken)?.next_of_owner;
+        }
+        let is_whole = at == NONE && self.len as usize <= self.pairs.len();
+        is_whole.then_some(()).ok_or_else(broken)
     }
 
     /// Pairs.

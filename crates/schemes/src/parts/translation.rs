@@ -2,6 +2,7 @@
 //! finds them, room for them, and the collection of their blocks. DFTL and its kin differ only in what they
 //! cache above it.
 
+use floatgate_core::state;
 use crate::parts::page_store::{Append, PageStore};
 use crate::parts::scan::move_tag;
 use floatgate_core::address::{Divisor, Lpn, Pbn, Ppn};
@@ -36,6 +37,9 @@ pub struct TranslationPages {
     /// [`Checkpoint::pending`] up to date; `u64::MAX` if no change waits.
     pub checkpoint: Checkpoint,
 }
+
+state!(TranslationPages { gtd, open, moves, versions, checkpoint }
+    fixed { by_entries, by_dies, content, logical_pages, floor });
 
 /// Blocks of one die that translation pages fill: `q` whole ones at most, and one open.
 pub fn whole_map_blocks(geometry: &Geometry, entries_per_page: u32) -> u32 {

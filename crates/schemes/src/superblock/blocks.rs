@@ -8,6 +8,7 @@
 mod checks;
 mod recovery;
 
+use floatgate_core::state;
 use super::oob_tables::OobTables;
 use crate::hints::{large_table, prefetch};
 use crate::parts::lists::Lists;
@@ -33,6 +34,8 @@ pub struct Block {
     pub in_set: bool,
 }
 
+state!(Block { valid, programmed, log_pages, log, in_set });
+
 /// A superblock.
 #[derive(Clone, Copy, Debug)]
 pub struct Super {
@@ -45,6 +48,8 @@ pub struct Super {
     /// Whether it has U-blocks and a dead block: it gives way before others.
     easy: bool,
 }
+
+state!(Super { open, logs, dead, easy });
 
 /// The blocks of all superblocks of one die. See the module's text.
 #[derive(Debug)]
@@ -69,6 +74,10 @@ pub struct Superblocks {
     /// Merges so far.
     pub merges: Merges,
 }
+
+state!(Superblocks {
+    newest, blocks, supers, lists, recent, easy, logs_in_use, pool, tables, merges,
+} fixed { space, size });
 
 impl Superblocks {
     /// The start state of a die with superblocks of `size` logical blocks. The caller has checked that the

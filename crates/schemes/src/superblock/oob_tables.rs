@@ -22,6 +22,7 @@
 //! has none until its next program, and a scan of the OOBs finds its pages by their LPNs. The pages of a
 //! start state carry no tables either.
 
+use floatgate_core::state;
 use crate::parts::bits::{BitWriter, bits_at};
 use crate::parts::scan::SpareBytes;
 use floatgate_core::address::{Divisor, Lbn, Pbn, Ppn};
@@ -48,6 +49,10 @@ pub struct OobTables {
     /// By directory: the page with its newest PMD (the PGD).
     pmd_at: Vec<Ppn>,
 }
+
+state!(OobTables { pte_at, pmd_at } fixed {
+    geometry, base, width, by_group_pages, by_directory_groups, groups_per_block, directories_per_block,
+});
 
 /// How the 64 bytes are divided on a device; see the module's text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
