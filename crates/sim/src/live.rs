@@ -17,12 +17,16 @@ state!(LivePages { live } grows { bits } check check_state fixed { pages });
 
 impl LivePages {
     fn check_state(&self) -> Passed {
-        let counted = match self.bits.is_empty() {
-            true => self.pages,
-            false => self.bits.iter().map(|word| word.count_ones()).sum(),
+        let fits = match self.bits.is_empty() {
+            true => self.live == self.pages,
+            // Bits past the last page mean nothing.
+            false => {
+                let is_live = |&page: &u32| self.bits[page as usize / 64] >> (page % 64) & 1 == 1;
+                self.bits.len() == words(self.pages)
+                    && (0..self.pages).filter(is_live).count() == self.live as usize
+            }
         };
-        let fits = self.bits.is_empty() || self.bits.len() == words(self.pages);
-        match fits && counted == self.live {
+        match fits {
             true => Ok(()),
             false => Err(StateError::damaged("the pages with content do not add up")),
         }
