@@ -15,6 +15,7 @@
 //! | [`errors`] | the one kind of error that a user sees |
 //! | [`report`] | the HTML report |
 //! | [`bare`] | the loop that benchmarks are told against |
+//! | `states` | files of saved devices |
 //! | `traces`, `memory`, `notes`, `table`, `output`, `progress` | traces, memory, remarks on results, text |
 
 mod args;
@@ -28,6 +29,7 @@ mod notes;
 mod output;
 mod progress;
 pub mod report;
+mod states;
 mod table;
 mod traces;
 
@@ -39,6 +41,9 @@ use floatgate_catalog::{Catalog, catalog};
 use floatgate_core::{Ftl, Lpn};
 
 use errors::{Outcome, Problem};
+
+/// The program as its results name it.
+pub(crate) const PROGRAM: &str = concat!("floatgate ", env!("CARGO_PKG_VERSION"));
 
 /// The command with its schemes.
 #[derive(Debug)]

@@ -41,7 +41,7 @@ pub fn tell(text: &str) {
 ///
 /// # Errors
 /// If it cannot be written; nothing is left behind then.
-pub fn write_file(path: &Path, text: &str) -> Outcome<()> {
+pub fn write_file(path: &Path, content: impl AsRef<[u8]>) -> Outcome<()> {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -61,7 +61,7 @@ pub fn write_file(path: &Path, text: &str) -> Outcome<()> {
         .suffix(".tmp")
         .tempfile_in(folder)
         .map_err(failed)?;
-    file.write_all(text.as_bytes()).map_err(failed)?;
+    file.write_all(content.as_ref()).map_err(failed)?;
     let made = file.persist(path).map_err(|error| failed(error.error))?;
     readable(&made).map_err(failed)
 }

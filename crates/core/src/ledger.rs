@@ -19,7 +19,11 @@ struct Block {
     erases: u32,
 }
 
-crate::state!(Block { written, gaps, erases });
+crate::state!(Block {
+    written,
+    gaps,
+    erases
+});
 
 /// Program state, erase counts and counters of a flash.
 #[derive(Clone, Debug)]
@@ -276,7 +280,9 @@ impl Ledger {
         let words = (self.geometry.pages() as usize).div_ceil(64);
         let has_gaps = self.gaps.len() == words;
         if !has_gaps && !self.gaps.is_empty() {
-            return Err(StateError::damaged("the erased pages are those of another flash"));
+            return Err(StateError::damaged(
+                "the erased pages are those of another flash",
+            ));
         }
         for (pbn, block) in (0..).map(Pbn).zip(&self.blocks) {
             let written = u32::from(block.written);
@@ -286,7 +292,9 @@ impl Ledger {
             if !fits || (0..written).filter(is_gap).count() != usize::from(block.gaps) {
                 return Err(StateError::damaged(alloc::format!(
                     "block {} has {} positions written, {} of them erased",
-                    pbn.0, block.written, block.gaps
+                    pbn.0,
+                    block.written,
+                    block.gaps
                 )));
             }
         }

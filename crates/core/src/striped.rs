@@ -10,8 +10,8 @@ use crate::flash::{Flash, Preload, Slot};
 use crate::ftl::{Ftl, MountError, RecoveryMode, Run, Start, Tick};
 use crate::geometry::{Geometry, Space};
 use crate::refusal::Refusal;
-use crate::state::{Passed, Tape};
 use crate::report::{Observation, SchemeCounters, Table, combine_all};
+use crate::state::{Passed, Tape};
 
 /// One instance of `S` on every die.
 #[derive(Debug)]

@@ -23,7 +23,6 @@
 //! **Deviations and why.** The papers leave the victim choice open: least recently written is the default,
 //! `fifo` is offered. The restart after a merge (the page may now fit the data block) is ours.
 
-use floatgate_core::state;
 use crate::parts::budgets::log_budget;
 use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log};
 use crate::parts::logged::{LogPolicy, Logged};
@@ -33,6 +32,7 @@ use floatgate_core::address::{DieLpn, Lbn};
 use floatgate_core::flash::{Flash, Role, Slot};
 use floatgate_core::ftl::MountError;
 use floatgate_core::geometry::Space;
+use floatgate_core::state;
 use floatgate_core::{choice, options};
 
 choice! {

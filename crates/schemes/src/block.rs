@@ -23,8 +23,6 @@
 //! here, whatever its length, because a controller has the whole request in its buffer. A trimmed offset
 //! stays programmed, so writing it again rebuilds the block.
 
-use floatgate_core::state;
-use floatgate_core::state::{Passed, State, Tape};
 use crate::parts::hybrid::programmable;
 use crate::parts::pool::Pool;
 use crate::parts::scan::{Depth, MORE, Scan};
@@ -36,6 +34,8 @@ use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::options::NoOptions;
 use floatgate_core::report::{SchemeCounters, Table, bits_for};
+use floatgate_core::state;
+use floatgate_core::state::{Passed, State, Tape};
 
 /// One instance of block mapping.
 #[derive(Debug)]

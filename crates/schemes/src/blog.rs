@@ -51,8 +51,6 @@ mod tests;
 
 pub use config::{BlogOptions, Layout};
 
-use floatgate_core::state;
-use floatgate_core::state::{Passed, State, Tape};
 use crate::hints::{large_table, prefetch};
 use crate::parts::hybrid::programmable;
 use crate::parts::pool::Pool;
@@ -64,6 +62,8 @@ use floatgate_core::flash::{Cause, Flash, Oob, Preload, Role, Slot};
 use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Start, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::report::{Combine, Merges, Named, Observation, SchemeCounters, Table};
+use floatgate_core::state;
+use floatgate_core::state::{Passed, State, Tape};
 use log_table::{LogTable, Row};
 use map::Fetched;
 use recovery::DataTag;
@@ -78,7 +78,12 @@ struct Counts {
     most_rebuilds: u64,
 }
 
-state!(Counts { situations, reduced, reduced_in_space_gc, most_rebuilds });
+state!(Counts {
+    situations,
+    reduced,
+    reduced_in_space_gc,
+    most_rebuilds
+});
 
 /// One instance of BLog or BLogFTL.
 #[derive(Debug)]

@@ -31,8 +31,6 @@
 //! table; which of them are cached and newer than flash is the CMT's account, and where the flash stores bytes
 //! the translation pages bear their real entries.
 
-use floatgate_core::state;
-use floatgate_core::state::{Passed, State, Tape};
 use crate::parts::cached_map::{CachedMap, Collecting, Fetch, MapCounters, MapPlan, Request};
 use crate::parts::map_cache::{CachePolicy, Mark, Translation};
 use crate::parts::page_store::{GcOptions, PageOptions, PageStore, Placement, Streams};
@@ -45,6 +43,8 @@ use floatgate_core::flash::{Flash, Preload, Slot};
 use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, Tick, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::report::{Combine, Observation, SchemeCounters, Table, bits_for};
+use floatgate_core::state;
+use floatgate_core::state::{Passed, State, Tape};
 use floatgate_core::{choice, options};
 
 choice! {

@@ -25,7 +25,6 @@
 //! **Deviations and why.** Obsolete pages in a victim cause no merge (O-FAST) unless `merge_obsolete` is
 //! set: the later papers describe FAST so. `sw_break = random` leaves a broken run alone instead of merging it.
 
-use floatgate_core::state;
 use crate::parts::budgets::log_budget;
 use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log};
 use crate::parts::logged::{LogPolicy, Logged};
@@ -35,6 +34,7 @@ use floatgate_core::address::{DieLpn, Lbn};
 use floatgate_core::flash::{Flash, Role, Slot};
 use floatgate_core::ftl::MountError;
 use floatgate_core::geometry::Space;
+use floatgate_core::state;
 use floatgate_core::{choice, options};
 
 choice! {

@@ -32,7 +32,6 @@
 //! has none. Its mean response with isolation is slightly below the one without; by these rules it is
 //! slightly above, since each cold page is copied once more.
 
-use floatgate_core::state;
 use crate::parts::budgets::{hybrid_tables, log_budget};
 use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log};
 use crate::parts::kinds::PagesByKind;
@@ -46,6 +45,7 @@ use floatgate_core::ftl::MountError;
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::options;
 use floatgate_core::report::{Observation, SchemeCounters, Table};
+use floatgate_core::state;
 
 options! {
     /// Options of `faster`.
@@ -92,8 +92,16 @@ struct Counts {
 }
 
 state!(Counts {
-    second_chance_copies, isolation_copies, carried_victims, progressive_merges, cold, undecided_before, waiting_before,
-    victims, victim_pages, isolation_refills,
+    second_chance_copies,
+    isolation_copies,
+    carried_victims,
+    progressive_merges,
+    cold,
+    undecided_before,
+    waiting_before,
+    victims,
+    victim_pages,
+    isolation_refills,
 });
 
 /// One instance of FASTer.

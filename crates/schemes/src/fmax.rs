@@ -28,7 +28,6 @@
 //! the result is the same, and no fold needs a second table. `switch_merge` is an addition, to tell what
 //! BAST's merges of aligned blocks are worth.
 
-use floatgate_core::state;
 use crate::parts::budgets::{hybrid_tables, log_budget};
 use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log};
 use crate::parts::logged::{LogPolicy, Logged};
@@ -40,6 +39,7 @@ use floatgate_core::flash::{Cause, Flash, Role, Slot};
 use floatgate_core::ftl::MountError;
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::report::{Combine, Observation, SchemeCounters, Table, bits_for};
+use floatgate_core::state;
 use floatgate_core::{choice, options};
 
 choice! {

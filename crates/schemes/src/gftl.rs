@@ -29,9 +29,9 @@
 //! request; order of cleaning, the buffer's own map, the erase list and what happens when the buffer is full after
 //! all (steps are forced until it is not) are ours: the simplest scheme with those properties.
 
+use crate::parts::start;
 use floatgate_core::state;
 use floatgate_core::state::{Passed, State, Tape};
-use crate::parts::start;
 use std::collections::VecDeque;
 
 use crate::hints::{large_table, prefetch};
@@ -157,7 +157,11 @@ struct Block {
     sealed: bool,
 }
 
-state!(Block { kind, valid, sealed });
+state!(Block {
+    kind,
+    valid,
+    sealed
+});
 
 const PLAIN: Block = Block {
     kind: Kind::Plain,
@@ -178,7 +182,13 @@ struct Job {
     next_in_primary: u32,
 }
 
-state!(Job { lbn, pos, fresh, copies, next_in_primary });
+state!(Job {
+    lbn,
+    pos,
+    fresh,
+    copies,
+    next_in_primary
+});
 
 /// Counters since the last reset.
 #[derive(Clone, Debug, Default)]
@@ -199,8 +209,17 @@ struct Counts {
 }
 
 state!(Counts {
-    merges, steps, forced_steps, scans, requeued, buffer_erases, scan_oob_reads, search_oob_reads, longest_search,
-    most_buffer_blocks, longest_queue,
+    merges,
+    steps,
+    forced_steps,
+    scans,
+    requeued,
+    buffer_erases,
+    scan_oob_reads,
+    search_oob_reads,
+    longest_search,
+    most_buffer_blocks,
+    longest_queue,
 });
 
 /// One instance of GFTL.

@@ -27,8 +27,6 @@
 //! before the SMT read as in Algorithm 1, in time after it as in Fig. 6. The places themselves stand in one
 //! table for QMT and SMT alike: no counter depends on which of the two holds them.
 
-use floatgate_core::state;
-use floatgate_core::state::{Passed, State, Tape};
 use crate::parts::map_cache::{CachePolicy, HitRatio, MapCache, Mark, Producers, Translation};
 use crate::parts::page_store::{Moves, PageOptions, PageStore};
 use floatgate_core::Refusal;
@@ -39,6 +37,8 @@ use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::pcm::Pcm;
 use floatgate_core::report::{Observation, SchemeCounters, Table, bits_for};
+use floatgate_core::state;
+use floatgate_core::state::{Passed, State, Tape};
 use floatgate_core::{choice, options};
 
 choice! {
@@ -88,7 +88,13 @@ struct Counters {
     ratio: HitRatio,
 }
 
-state!(Counters { pcm_reads, pcm_writes, hits, misses, ratio });
+state!(Counters {
+    pcm_reads,
+    pcm_writes,
+    hits,
+    misses,
+    ratio
+});
 
 /// The account of QMT and SMT.
 #[derive(Debug)]

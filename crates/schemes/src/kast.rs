@@ -31,7 +31,6 @@
 //! that is what a merge has to rebuild. Sequential and random log blocks share one budget, with a limit for the
 //! sequential ones. The descriptions leave both open, as well as the victim choice.
 
-use floatgate_core::state;
 use crate::parts::association::Associations;
 use crate::parts::budgets::{hybrid_tables, log_budget};
 use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log};
@@ -45,6 +44,7 @@ use floatgate_core::ftl::MountError;
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::options;
 use floatgate_core::report::{Combine, Observation, SchemeCounters, Table, bits_for};
+use floatgate_core::state;
 
 options! {
     /// Options of `kast`.

@@ -36,7 +36,6 @@ mod partitions;
 #[cfg(test)]
 mod tests;
 
-use floatgate_core::state;
 use crate::parts::budgets::log_budget;
 use crate::parts::heat::Heat;
 use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Log};
@@ -49,6 +48,7 @@ use floatgate_core::ftl::{MountError, Run};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::options;
 use floatgate_core::report::{Observation, SchemeCounters, Table, bits_for};
+use floatgate_core::state;
 use partitions::{Partitions, Rule};
 
 options! {
@@ -87,7 +87,11 @@ struct Signs {
     cold_utilisation: u64,
 }
 
-state!(Signs { dead_hot, hot_utilisation, cold_utilisation });
+state!(Signs {
+    dead_hot,
+    hot_utilisation,
+    cold_utilisation
+});
 
 /// One instance of LAST.
 pub type Last = Logged<LastPolicy>;

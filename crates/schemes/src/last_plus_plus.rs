@@ -52,8 +52,6 @@ mod tests;
 
 pub use config::{Background, LastPlusPlusOptions};
 
-use floatgate_core::state;
-use floatgate_core::state::{Passed, State, Tape};
 use crate::parts::heat::Heat;
 use crate::parts::hybrid::{Hybrid, HybridPlan, Log, LogPage, Watch};
 use crate::parts::lists::Lists;
@@ -66,6 +64,8 @@ use floatgate_core::flash::{Flash, Oob, Preload, Role, Slot};
 use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, Tick, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::report::{Combine, Observation, SchemeCounters, Table};
+use floatgate_core::state;
+use floatgate_core::state::{Passed, State, Tape};
 use random::RandomLogs;
 use segments::Segments;
 

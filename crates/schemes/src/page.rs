@@ -23,8 +23,6 @@
 //! without an invalid page are never taken, whatever the policy: moving them gains nothing. Age counts
 //! programs, not time.
 
-use floatgate_core::state;
-use floatgate_core::state::{Passed, State, Tape};
 use crate::parts::page_store::{PageOptions, PageStore};
 use floatgate_core::Refusal;
 use floatgate_core::address::Lpn;
@@ -33,6 +31,8 @@ use floatgate_core::flash::{Flash, Preload, Slot};
 use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Start, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::report::{Observation, SchemeCounters, Table, bits_for};
+use floatgate_core::state;
+use floatgate_core::state::{Passed, State, Tape};
 
 /// Ideal page mapping on all dies.
 #[derive(Debug)]

@@ -35,8 +35,6 @@ mod recovery;
 #[cfg(test)]
 mod tests;
 
-use floatgate_core::state;
-use floatgate_core::state::{Passed, State, Tape};
 use blocks::Superblocks;
 use floatgate_core::Refusal;
 use floatgate_core::address::{DieLpn, Lbn, Pbn};
@@ -46,6 +44,8 @@ use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Start, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::options;
 use floatgate_core::report::{Memory, Merges, Observation, SchemeCounters, Table};
+use floatgate_core::state;
+use floatgate_core::state::{Passed, State, Tape};
 use oob_tables::OobTables;
 use recovery::copy_tag;
 

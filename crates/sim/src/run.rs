@@ -149,7 +149,7 @@ pub struct Besides<'a> {
     /// Takes a row of every request after ageing; its error ends the run as [`RunError::Trace`].
     pub rows: Option<&'a mut TakeRows<'a>>,
     /// The device is not aged: it has this state, which [`save`](Self::save) took from one of the same shape and options.
-    pub load: Option<&'a [u8]>,
+    pub load: Option<Vec<u8>>,
     /// Takes the state of the device as soon as it is aged, before the run.
     pub save: Option<&'a mut TakeState<'a>>,
 }
@@ -313,8 +313,8 @@ fn run_scheme<S: Ftl<Page = Lpn>>(job: Job<'_>) -> Result<Record, RunError> {
 
 fn run_on<S: Ftl<Page = Lpn>, C: Clock>(mut job: Job<'_>) -> Result<Record, RunError> {
     let mut session = Session::<S, C>::new(job.config)?;
-    let aged = match job.besides.load {
-        Some(bytes) => saved::load(&mut session, bytes)?,
+    let aged = match job.besides.load.take() {
+        Some(bytes) => saved::load(&mut session, &bytes)?,
         None => age(&mut session, &mut job)?,
     };
     if let Some(take) = &mut job.besides.save {

@@ -1,6 +1,8 @@
 //! The state of an aged device as bytes: how each step of its ageing ended, then the flash, the scheme, and what the host
 //! side knows of the pages.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use floatgate_core::state::{StateError, Tape};
 use floatgate_core::{Ftl, Lpn};
 
@@ -16,7 +18,8 @@ pub fn save<S: Ftl<Page = Lpn>, C: Clock>(
     session: &mut Session<S, C>,
     aged: &[Aged],
 ) -> Result<Vec<u8>, StateError> {
-    let mut steps = serde_json::to_vec(aged).map_err(|error| StateError::damaged(error.to_string()))?;
+    let mut steps =
+        serde_json::to_vec(aged).map_err(|error| StateError::damaged(error.to_string()))?;
     let geometry = session.geometry().clone();
     let mut bytes = Vec::new();
     let mut tape = Tape::saving(&mut bytes, &geometry);
@@ -45,8 +48,12 @@ pub fn load<S: Ftl<Page = Lpn>, C: Clock>(
         // As every step of ageing ends.
         session.reset_counters();
     }
-    session.pass(&mut tape)?;
-    tape.end()?;
-    session.check_live().map_err(StateError::Damaged)?;
+    // Tables that do not hang together may lead anywhere, also the functions that look at them.
+    let loaded = catch_unwind(AssertUnwindSafe(|| {
+        session.pass(&mut tape)?;
+        tape.end()?;
+        session.check_live().map_err(StateError::Damaged)
+    }));
+    loaded.unwrap_or_else(|_| Err(StateError::damaged("its tables do not agree")))?;
     Ok(aged)
 }

@@ -73,7 +73,9 @@ impl State for Levelling {
         self.erased.pass(tape)?;
         self.swaps.pass(tape)?;
         self.moved_pages.pass(tape)?;
-        self.dies.iter_mut().try_for_each(|die| die.taken.pass(tape))?;
+        self.dies
+            .iter_mut()
+            .try_for_each(|die| die.taken.pass(tape))?;
         match tape.loads() {
             true => self.sort_blocks(),
             false => Ok(()),
@@ -90,7 +92,10 @@ impl Levelling {
             }
             let other = std::mem::replace(&mut self.stands_for[at.index()], block);
             if other.is_some() || self.geometry.die_of(at) != self.geometry.die_of(block) {
-                return Err(StateError::damaged(format!("block {} is not where it can be", block.0)));
+                return Err(StateError::damaged(format!(
+                    "block {} is not where it can be",
+                    block.0
+                )));
             }
         }
         for die in &mut self.dies {
@@ -101,7 +106,11 @@ impl Levelling {
             let (erases, since) = self.rank[at.index()];
             let is_free = self.stands_for[at.index()].is_none();
             let die = self.die(at);
-            let blocks = if is_free { &mut die.free } else { &mut die.used };
+            let blocks = if is_free {
+                &mut die.free
+            } else {
+                &mut die.used
+            };
             blocks.insert((erases, since, at));
         }
         Ok(())

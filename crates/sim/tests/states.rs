@@ -125,7 +125,7 @@ fn loading(
     state: &[u8],
 ) -> Result<Record, RunError> {
     let besides = Besides {
-        load: Some(state),
+        load: Some(state.to_vec()),
         ..Besides::default()
     };
     life.run_with(config, &mut Decoded::new(trace), &mut |_| {}, besides)
@@ -170,10 +170,18 @@ fn damaged_states_are_refused() {
         let (_, state) = saving(&scheme.life, &config, &trace).expect("it runs");
         let cut = &state[..rng.below(state.len() as u64) as usize];
         let cut = loading(&scheme.life, &config, &trace, cut);
-        assert!(matches!(cut, Err(RunError::State(_))), "{}", scheme.info.key);
+        assert!(
+            matches!(cut, Err(RunError::State(_))),
+            "{}",
+            scheme.info.key
+        );
         let longer = [&state[..], &[0]].concat();
         let longer = loading(&scheme.life, &config, &trace, &longer);
-        assert!(matches!(longer, Err(RunError::State(_))), "{}", scheme.info.key);
+        assert!(
+            matches!(longer, Err(RunError::State(_))),
+            "{}",
+            scheme.info.key
+        );
         for _ in 0..60 {
             let mut wrong = state.clone();
             let at = rng.below(wrong.len() as u64) as usize;

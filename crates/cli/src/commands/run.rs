@@ -2,8 +2,8 @@
 
 use floatgate_catalog::Scheme;
 use floatgate_sim::record;
-use floatgate_sim::requests::RequestsFile;
-use floatgate_sim::run::Progress;
+use floatgate_sim::requests::{RequestRow, RequestsFile};
+use floatgate_sim::run::{Progress, TakeRows};
 use floatgate_sim::streamed::Streamed;
 
 use super::study::{Scan, Study, document, notes_text, problem, write_report};
@@ -16,6 +16,7 @@ use crate::notes;
 use crate::output;
 use crate::progress::Bar;
 use crate::report::text;
+use crate::states::{self, DeviceFiles, Saved};
 use crate::table::bytes;
 use crate::traces::About;
 
@@ -26,7 +27,14 @@ const DEFAULT_SCHEME: &str = "page";
 
 /// Runs the scheme and prints its result.
 pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
-    let mut study = Study::new(&args.setup, schemes)?;
+    let saved = args.load_state.as_deref().map(Saved::read).transpose()?;
+    if let Some(path) = &args.save_state {
+        states::check_target(path)?;
+    }
+    let mut study = match &saved {
+        Some(saved) => Study::on(saved.settings(schemes)?, &args.setup, schemes)?,
+        None => Study::new(&args.setup, schemes)?,
+    };
     let named = args
         .scheme
         .as_deref()
@@ -50,6 +58,9 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
     output::tell(&format!("Trace:  {}", about.describe()));
     output::tell(&format!("Device: {}", study.plan.describe()));
     let config = variant.run_on(&study.plan);
+    if let Some(saved) = &saved {
+        saved.check(&config, &variant.settings, scheme, schemes)?;
+    }
     let need = scheme
         .life
         .simulated
@@ -68,24 +79,25 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
         Some(path) => Some(RequestsFile::create(path)?),
         None => None,
     };
+    let device = DeviceFiles {
+        load: saved.as_ref(),
+        save: args.save_state.as_deref(),
+    };
     let record = guarded(|| {
         let mut source = Streamed::new(move || choice.open())?;
-        match &mut rows {
-            None => scheme
-                .life
-                .simulated
-                .run(&config, &mut source, &mut progress),
-            Some(file) => scheme.life.simulated.run_recording(
-                &config,
-                &mut source,
-                &mut progress,
-                &mut |rows| file.write(rows),
-            ),
-        }
+        let mut write_rows = rows
+            .as_mut()
+            .map(|file| |rows: &[RequestRow]| file.write(rows));
+        let take_rows = write_rows.as_mut().map(|write| write as &mut TakeRows<'_>);
+        let plan = &study.plan;
+        device.run(scheme, plan, &config, &mut source, &mut progress, take_rows)
     });
     bar.done();
     let mut record = record.map_err(|failure| problem(&variant, failure))?;
     record.scheme.clone_from(&variant.label);
+    if let Some(path) = &args.save_state {
+        output::tell(&format!("State:  {}", path.display()));
+    }
     if let (Some(file), Some(path)) = (rows, &args.requests_out) {
         let written = file.finish()?;
         output::tell(&format!(

@@ -11,6 +11,7 @@ use floatgate_sim::record::{
 use floatgate_trace::Request;
 
 use super::variant::Variant;
+use crate::PROGRAM;
 use crate::args::Setup;
 use crate::config::Settings;
 use crate::config::resolve::{Plan, refused};
@@ -40,12 +41,25 @@ impl Study {
         Self::of(setup, &setup.trace, schemes)
     }
 
+    /// The same of a saved device: what is not given is taken from these settings of it.
+    ///
+    /// # Errors
+    /// As [`Study::new`].
+    pub fn on(saved: Settings, setup: &Setup, schemes: &[Scheme]) -> Outcome<Self> {
+        let given = Settings::load(setup.config.as_deref(), &setup.set, schemes)?;
+        Self::made(saved.under(given), &setup.trace)
+    }
+
     /// The same with other files than the setup's.
     ///
     /// # Errors
     /// As [`Study::new`].
     pub fn of(setup: &Setup, files: &[String], schemes: &[Scheme]) -> Outcome<Self> {
         let settings = Settings::load(setup.config.as_deref(), &setup.set, schemes)?;
+        Self::made(settings, files)
+    }
+
+    fn made(settings: Settings, files: &[String]) -> Outcome<Self> {
         let choice = Choice::of(files, &settings)?;
         let plan = Plan::of(&settings)?;
         Ok(Self {
@@ -120,9 +134,6 @@ impl Scan {
         }
     }
 }
-
-/// The program as its results name it.
-pub const PROGRAM: &str = concat!("floatgate ", env!("CARGO_PKG_VERSION"));
 
 /// Everything of some runs in one value: what `--json` prints and the report shows.
 pub fn document(

@@ -2,11 +2,11 @@
 //! number of log blocks each (BLog's LMT and DLT): who serves whom, how full each log block is, and which one
 //! comes next for a new logical block or for reclamation. It touches no flash.
 
-use floatgate_core::state;
 use crate::parts::relation::Relation;
 use crate::parts::tournament::Tournament;
 use floatgate_core::address::{DieLpn, Lbn, Pbn};
 use floatgate_core::flash::Flash;
+use floatgate_core::state;
 
 /// A log block: a row of the table.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,12 @@ pub struct Row {
     stamp: u64,
 }
 
-state!(Row { block, offset, is_sealed, stamp });
+state!(Row {
+    block,
+    offset,
+    is_sealed,
+    stamp
+});
 
 /// The log blocks and whom they serve. Rows are numbered from 0, logical blocks too.
 #[derive(Clone, Debug)]

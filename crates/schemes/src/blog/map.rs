@@ -1,10 +1,10 @@
 //! The page map of BLogFTL in the OOBs: reading sub-tables, changing them, and what their indexes mean.
 
-use floatgate_core::state;
 use super::Blog;
 use super::sub_table::Index;
 use floatgate_core::address::{DieLpn, Lbn, Ppn};
 use floatgate_core::flash::{Cause, Flash, SCHEME_OOB_BYTES};
+use floatgate_core::state;
 
 /// The sub-table of a group of pages, as it was fetched before a page of the group is written.
 #[derive(Debug)]

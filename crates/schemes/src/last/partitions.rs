@@ -5,7 +5,6 @@
 //! never at all blocks: hot blocks by their update time (a list, because that time only ever moves to "now"),
 //! dead hot blocks apart, closed cold blocks in buckets by degree.
 
-use floatgate_core::state;
 use crate::parts::buckets::Buckets;
 use crate::parts::degrees::Degrees;
 use crate::parts::heat::Heat;
@@ -14,6 +13,7 @@ use crate::parts::lists::Lists;
 use floatgate_core::address::Lbn;
 use floatgate_core::flash::Flash;
 use floatgate_core::geometry::Geometry;
+use floatgate_core::state;
 
 /// The rule that chose a victim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,7 +59,13 @@ struct Block {
     update_time: u64,
 }
 
-state!(Block { heat, closed, valid, alloc_no, update_time });
+state!(Block {
+    heat,
+    closed,
+    valid,
+    alloc_no,
+    update_time
+});
 
 const OUTSIDE: Block = Block {
     heat: None,
@@ -77,7 +83,12 @@ struct Size {
     programmed: u64,
 }
 
-state!(Size { blocks, open, valid, programmed });
+state!(Size {
+    blocks,
+    open,
+    valid,
+    programmed
+});
 
 /// The partitions. Hears of every page through [`Watch`]; knows nothing of sequential log blocks.
 #[derive(Debug)]

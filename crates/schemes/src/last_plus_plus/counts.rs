@@ -21,8 +21,17 @@ pub struct Counts {
 }
 
 state!(Counts {
-    seq_pages, random_pages, merge_invocations, background_merges, hash_lookups, hash_references, known_dead_victims,
-    summary_programs, snapshot_programs, snapshots_left_out, die_pages,
+    seq_pages,
+    random_pages,
+    merge_invocations,
+    background_merges,
+    hash_lookups,
+    hash_references,
+    known_dead_victims,
+    summary_programs,
+    snapshot_programs,
+    snapshots_left_out,
+    die_pages,
 });
 
 impl Counts {

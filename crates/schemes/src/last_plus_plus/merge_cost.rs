@@ -4,10 +4,10 @@
 //! The list of a block has room for a few logical blocks only. What finds no room sets the overflow flag, and the
 //! degree is an estimate from then on; the merge itself always goes by the pages.
 
-use floatgate_core::state;
 use crate::parts::association::AssociationLists;
 use crate::parts::hybrid::Log;
 use floatgate_core::address::Lbn;
+use floatgate_core::state;
 
 /// What the table knows of one log block besides its list.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,7 +17,10 @@ struct Entry {
     latest_update: u64,
 }
 
-state!(Entry { overflow, latest_update });
+state!(Entry {
+    overflow,
+    latest_update
+});
 
 /// The table of all log blocks.
 #[derive(Clone, Debug)]
@@ -28,7 +31,11 @@ pub struct MergeCost {
     lists: AssociationLists,
 }
 
-state!(MergeCost { merge_id, entries, lists });
+state!(MergeCost {
+    merge_id,
+    entries,
+    lists
+});
 
 impl MergeCost {
     /// A table for that many log blocks with lists of `room` elements.

@@ -1,12 +1,12 @@
 //! The random log blocks of LAST++: partitions, page mapping table with update counters, merge costs.
 
-use floatgate_core::state;
 use super::merge_cost::MergeCost;
 use crate::parts::heat::Heat;
 use crate::parts::hybrid::{Log, LogPage};
 use crate::parts::probe_table::ProbeTable;
 use floatgate_core::address::{DieLpn, Lbn, Lpn};
 use floatgate_core::geometry::Space;
+use floatgate_core::state;
 
 /// Highest value of the update counter: it has two bits.
 const UPDATES_MAX: u8 = 3;
@@ -33,7 +33,11 @@ struct Block {
     allocation: u32,
 }
 
-state!(Block { partition, closed, allocation });
+state!(Block {
+    partition,
+    closed,
+    allocation
+});
 
 const NO_BLOCK: Block = Block {
     partition: None,

@@ -4,10 +4,10 @@
 //! The page status table needs no memory of its own here: a bit of it is 1 exactly when the flash
 //! knows the position as programmed.
 
-use floatgate_core::state;
 use crate::parts::hybrid::Log;
 use crate::parts::lists::Lists;
 use crate::parts::probe_table::ProbeTable;
+use floatgate_core::state;
 
 const NONE: u32 = u32::MAX;
 
@@ -23,7 +23,11 @@ struct Entry {
     blocks: u32,
 }
 
-state!(Entry { segment, seq_id, blocks });
+state!(Entry {
+    segment,
+    seq_id,
+    blocks
+});
 
 /// The table.
 #[derive(Debug)]
@@ -38,7 +42,12 @@ pub struct Segments {
 }
 
 state!(Segments {
-    order, entries, entry_of, entry_of_log, table, next_seq_id,
+    order,
+    entries,
+    entry_of,
+    entry_of_log,
+    table,
+    next_seq_id,
 });
 
 impl Segments {

@@ -1,9 +1,9 @@
 //! Which logical blocks have valid pages in which log block: the degree of association that decides what
 //! a full merge of the log block costs, kept up to date page by page.
 
+use floatgate_core::address::Lbn;
 use floatgate_core::state;
 use floatgate_core::state::{Passed, StateError};
-use floatgate_core::address::Lbn;
 use std::ops::Range;
 
 use crate::parts::hybrid::{Log, Loss, Watch};
@@ -99,7 +99,11 @@ impl AssociationLists {
     }
 
     fn check_state(&self) -> Passed {
-        match self.degree.iter().all(|&degree| degree as usize <= self.room) {
+        match self
+            .degree
+            .iter()
+            .all(|&degree| degree as usize <= self.room)
+        {
             true => Ok(()),
             false => Err(StateError::damaged("a list is longer than its room")),
         }

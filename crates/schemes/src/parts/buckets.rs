@@ -1,9 +1,9 @@
 //! Things in buckets by a small number that changes one step at a time (blocks by valid pages, log blocks by
 //! degree): the lowest bucket in use is found by a short scan from where the last one was.
 
+use crate::parts::lists::Lists;
 use floatgate_core::state;
 use floatgate_core::state::{Passed, StateError};
-use crate::parts::lists::Lists;
 
 /// The things `0 .. things` in the buckets `0 .. keys` of several groups; a thing is in one bucket or in none.
 #[derive(Clone, Debug)]

@@ -2,7 +2,6 @@
 //! load entries and drive others out, write-backs carry newer entries to their translation page, and collections
 //! bring the map up to date with the pages that they moved.
 
-use floatgate_core::state;
 use crate::parts::lists::Lists;
 use crate::parts::map_cache::{CachePolicy, HitRatio, MapCache, Mark, Producers, Translation};
 use crate::parts::page_store::{Moves, PageStore};
@@ -13,6 +12,7 @@ use floatgate_core::choice;
 use floatgate_core::flash::{Flash, Preload};
 use floatgate_core::ftl::Start;
 use floatgate_core::geometry::Geometry;
+use floatgate_core::state;
 
 choice! {
     /// What one read of a translation page serves.
@@ -69,7 +69,15 @@ pub struct MapCounters {
 }
 
 state!(MapCounters {
-    hits, misses, evictions, dirty_evictions, loads, writebacks_evict, writebacks_flush, writebacks_gc, writeback_reads,
+    hits,
+    misses,
+    evictions,
+    dirty_evictions,
+    loads,
+    writebacks_evict,
+    writebacks_flush,
+    writebacks_gc,
+    writeback_reads,
     ratio,
 });
 
@@ -109,7 +117,11 @@ struct Waiting {
     moves: u64,
 }
 
-state!(Waiting { order, since, moves });
+state!(Waiting {
+    order,
+    since,
+    moves
+});
 
 impl Waiting {
     fn new(slots: usize) -> Self {

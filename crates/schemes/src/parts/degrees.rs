@@ -5,10 +5,10 @@
 //! link for a pair only while it has a valid page, so the links are never more than the log pages, and a
 //! chain is never longer than the logical block has pages; in practice a few links.
 
-use floatgate_core::state;
-use floatgate_core::state::{Passed, StateError};
 use crate::parts::hybrid::Log;
 use floatgate_core::address::Lbn;
+use floatgate_core::state;
+use floatgate_core::state::{Passed, StateError};
 
 const NONE: u32 = u32::MAX;
 

@@ -1,7 +1,7 @@
 //! Hot and cold: the two partitions of page-mapped log blocks (LAST, LAST++).
 
-use floatgate_core::state::{Passed, State, Tape};
 use floatgate_core::flash::Role;
+use floatgate_core::state::{Passed, State, Tape};
 
 /// Where a page of a log block belongs by how soon it is written again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

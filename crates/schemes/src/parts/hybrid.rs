@@ -10,8 +10,6 @@
 //! the memory that [`Described::tables`](floatgate_core::described::Described::tables) reports, ours the memory that makes
 //! a read one load.
 
-use floatgate_core::state;
-use floatgate_core::state::State;
 use crate::hints::{large_table, prefetch};
 use crate::parts::lists::Lists;
 use crate::parts::map_area::{MapArea, Work};
@@ -23,6 +21,8 @@ use floatgate_core::flash::{Flash, Preload};
 use floatgate_core::ftl::{MountError, Start};
 use floatgate_core::geometry::{Geometry, ProgramOrder, Space};
 use floatgate_core::report::Merges;
+use floatgate_core::state;
+use floatgate_core::state::State;
 
 mod audit;
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Pages of log blocks by the kind of block they lie in: how many are programmed, how many are valid, and
 //! what became of the others. For schemes whose log blocks are of several kinds.
 
-use floatgate_core::state;
-use floatgate_core::state::{Passed, StateError};
 use crate::parts::hybrid::{Log, Loss, Watch};
 use floatgate_core::address::Lbn;
+use floatgate_core::state;
+use floatgate_core::state::{Passed, StateError};
 
 /// What is known of the pages of `KINDS` kinds of log blocks.
 #[derive(Clone, Debug)]
@@ -43,7 +43,9 @@ impl<const KINDS: usize> PagesByKind<KINDS> {
     fn check_state(&self) -> Passed {
         match self.kind.iter().all(|&kind| usize::from(kind) < KINDS) {
             true => Ok(()),
-            false => Err(StateError::damaged("a log block of a kind that does not exist")),
+            false => Err(StateError::damaged(
+                "a log block of a kind that does not exist",
+            )),
         }
     }
 

@@ -37,7 +37,9 @@ impl State for Lists {
             let mut order: Vec<u32> = self.iter(list).collect();
             tape.grows(&mut order)?;
             if tape.loads() {
-                order.into_iter().try_for_each(|thing| self.append_loaded(list, thing))?;
+                order
+                    .into_iter()
+                    .try_for_each(|thing| self.append_loaded(list, thing))?;
             }
         }
         Ok(())

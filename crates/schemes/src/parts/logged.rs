@@ -2,7 +2,6 @@
 //! alike. What a scheme adds is a [`LogPolicy`]: which log block takes a page, and which one is merged when there is
 //! no room.
 
-use floatgate_core::state::{Passed, State, Tape};
 use crate::parts::budgets::hybrid_tables;
 use crate::parts::hybrid::{FoundLog, Hybrid, HybridPlan, Watch, recovery_costs};
 use floatgate_core::Refusal;
@@ -13,6 +12,7 @@ use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::options::Options;
 use floatgate_core::report::{Observation, SchemeCounters, Table};
+use floatgate_core::state::{Passed, State, Tape};
 
 /// What a log-buffer hybrid for one die decides, and what it says of itself. The constants are those of [`Described`].
 ///

@@ -7,8 +7,8 @@
 //! thereby knows the versions that the others must have: a map of which anything is missing, or older than it was,
 //! does not add up (see [`FoundArea`]).
 
-use floatgate_core::state;
 use floatgate_core::ftl::MountError;
+use floatgate_core::state;
 use std::collections::VecDeque;
 
 use floatgate_core::Refusal;
@@ -42,7 +42,11 @@ pub struct Work {
     pub erases: u64,
 }
 
-state!(Work { reads, programs, erases });
+state!(Work {
+    reads,
+    programs,
+    erases
+});
 
 impl Work {
     /// Both together.

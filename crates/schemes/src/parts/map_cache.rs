@@ -5,12 +5,12 @@
 //! Flat arrays throughout: a slot for each cached entry, one table from pages to slots, intrusive lists for the
 //! order of use.
 
-use floatgate_core::state;
-use floatgate_core::state::{Passed, StateError};
 use crate::parts::lists::Lists;
 use floatgate_core::address::Lpn;
 use floatgate_core::choice;
 use floatgate_core::report::{Combine, SchemeCounters};
+use floatgate_core::state;
+use floatgate_core::state::{Passed, StateError};
 
 choice! {
     /// Which cached entry leaves.
@@ -119,7 +119,11 @@ struct Entry {
     produced: Mark,
 }
 
-state!(Entry { lpn, dirty, produced });
+state!(Entry {
+    lpn,
+    dirty,
+    produced
+});
 
 /// Cached map entries.
 #[derive(Debug)]
@@ -158,7 +162,9 @@ impl MapCache {
     fn check_state(&self) -> Passed {
         match self.entries.len() <= self.capacity as usize {
             true => Ok(()),
-            false => Err(StateError::damaged("the cache holds more than it has room for")),
+            false => Err(StateError::damaged(
+                "the cache holds more than it has room for",
+            )),
         }
     }
 

@@ -1,8 +1,6 @@
 //! Page mapping as such: append points, collection, placement on dies. The scheme `page` is this and
 //! nothing else; `hat` adds its own account of where the map lies.
 
-use floatgate_core::state;
-use floatgate_core::state::{Passed, State, StateError, Tape};
 use crate::hints::{large_table, prefetch};
 use crate::parts::pool::Pool;
 use crate::parts::victims::{GcPolicy, Victims};
@@ -11,6 +9,8 @@ use floatgate_core::address::{Lpn, Pbn, Ppn};
 use floatgate_core::flash::{Flash, Oob, Preload, Role, Slot};
 use floatgate_core::ftl::{MountError, Start};
 use floatgate_core::geometry::{Geometry, Space};
+use floatgate_core::state;
+use floatgate_core::state::{Passed, State, StateError, Tape};
 use floatgate_core::{choice, options};
 
 mod audit;
@@ -111,7 +111,12 @@ struct Die {
     valid: u32,
 }
 
-state!(Die { pool, host, gc, valid });
+state!(Die {
+    pool,
+    host,
+    gc,
+    valid
+});
 
 /// The page table, the blocks, and the garbage collector.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! The erased blocks of a die: a FIFO.
 
-use floatgate_core::state::{Passed, State, StateError, Tape};
 use floatgate_core::address::Pbn;
+use floatgate_core::state::{Passed, State, StateError, Tape};
 
 /// FIFO of erased blocks of one die, at the start in ascending order.
 #[derive(Clone, Debug)]

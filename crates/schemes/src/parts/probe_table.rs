@@ -6,8 +6,8 @@
 //! costs one load, a miss a short scan of bits. Hash = key mod buckets; probing goes upwards and around;
 //! a removal closes its gap at once (Knuth, The Art of Computer Programming, vol. 3, 6.4, Algorithm R).
 
-use floatgate_core::state;
 use floatgate_core::address::Divisor;
+use floatgate_core::state;
 
 /// Distance of an empty bucket: larger than any real one, so one comparison ends a scan or finds a key
 /// to move.

@@ -16,7 +16,11 @@ struct Pair {
 }
 
 state!(Pair {
-    owner, thing, next_of_owner, next_of_thing, prev_of_thing,
+    owner,
+    thing,
+    next_of_owner,
+    next_of_thing,
+    prev_of_thing,
 });
 
 #[derive(Clone, Copy, Debug)]
@@ -94,7 +98,11 @@ impl Relation {
         }
         let mut at = self.unused;
         for _ in u64::from(self.len)..self.pairs.len() as u64 {
-            at = self.pairs.get(at as usize).ok_or_else(broken)?.next_of_owner;
+            at = self
+                .pairs
+                .get(at as usize)
+                .ok_or_else(broken)?
+                .next_of_owner;
         }
         let is_whole = at == NONE && self.len as usize <= self.pairs.len();
         is_whole.then_some(()).ok_or_else(broken)

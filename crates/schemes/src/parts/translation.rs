@@ -2,13 +2,13 @@
 //! finds them, room for them, and the collection of their blocks. DFTL and its kin differ only in what they
 //! cache above it.
 
-use floatgate_core::state;
 use crate::parts::page_store::{Append, PageStore};
 use crate::parts::scan::move_tag;
 use floatgate_core::address::{Divisor, Lpn, Pbn, Ppn};
 use floatgate_core::flash::{Cause, Flash, Oob, Preload, Role, SpareArea};
 use floatgate_core::ftl::Start;
 use floatgate_core::geometry::Geometry;
+use floatgate_core::state;
 
 pub mod checkpoint;
 pub mod recovery;

@@ -8,7 +8,6 @@
 mod checks;
 mod recovery;
 
-use floatgate_core::state;
 use super::oob_tables::OobTables;
 use crate::hints::{large_table, prefetch};
 use crate::parts::lists::Lists;
@@ -19,6 +18,7 @@ use floatgate_core::flash::{Cause, Flash, Oob, Preload, Role, Slot, SpareArea};
 use floatgate_core::ftl::Start;
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::report::Merges;
+use floatgate_core::state;
 
 /// A physical block.
 #[derive(Clone, Copy, Default, Debug)]
@@ -34,7 +34,13 @@ pub struct Block {
     pub in_set: bool,
 }
 
-state!(Block { valid, programmed, log_pages, log, in_set });
+state!(Block {
+    valid,
+    programmed,
+    log_pages,
+    log,
+    in_set
+});
 
 /// A superblock.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +55,12 @@ pub struct Super {
     easy: bool,
 }
 
-state!(Super { open, logs, dead, easy });
+state!(Super {
+    open,
+    logs,
+    dead,
+    easy
+});
 
 /// The blocks of all superblocks of one die. See the module's text.
 #[derive(Debug)]

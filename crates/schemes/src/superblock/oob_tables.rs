@@ -22,12 +22,12 @@
 //! has none until its next program, and a scan of the OOBs finds its pages by their LPNs. The pages of a
 //! start state carry no tables either.
 
-use floatgate_core::state;
 use crate::parts::bits::{BitWriter, bits_at};
 use crate::parts::scan::SpareBytes;
 use floatgate_core::address::{Divisor, Lbn, Pbn, Ppn};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::report::bits_for;
+use floatgate_core::state;
 
 /// Bytes of an OOB that the tables take.
 pub const OOB_BYTES: usize = 64;

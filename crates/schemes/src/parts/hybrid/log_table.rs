@@ -17,7 +17,6 @@ impl State for Log {
     }
 }
 
-
 impl Log {
     pub(super) const NONE: Self = Self(u32::MAX);
 

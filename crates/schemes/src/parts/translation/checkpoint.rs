@@ -21,7 +21,12 @@ pub struct Checkpoint {
 }
 
 state!(Checkpoint {
-    pending, closed, version, writes, entries, writer,
+    pending,
+    closed,
+    version,
+    writes,
+    entries,
+    writer,
 });
 
 impl Checkpoint {
