@@ -20,6 +20,7 @@ use floatgate_sim::run::{Besides, Progress, RunError, Source, TakeRows};
 use crate::PROGRAM;
 use crate::config::Settings;
 use crate::config::resolve::Plan;
+use crate::config::sizing::Failure;
 use crate::config::written::configuration;
 use crate::errors::{Outcome, Place, Problem};
 use crate::memory;
@@ -366,6 +367,17 @@ impl DeviceFiles<'_> {
             )),
             (error, _) => error,
         })
+    }
+
+    /// The failure of such a run: a state that was forged looks like a bug of the scheme.
+    pub fn blame(self, failure: Failure) -> Failure {
+        match (failure, self.load) {
+            (Failure::Bug(text), Some(saved)) => Failure::Trace(format!(
+                "the run from {} failed: {text}\n  help: age the device anew, with --save-state; if that run fails too, it is a bug: please report it",
+                saved.path.display()
+            )),
+            (failure, _) => failure,
+        }
     }
 }
 

@@ -302,7 +302,8 @@ fn play_one(
     let mut record = guarded(|| {
         let mut source = Decoded::new(&trace.requests);
         files.run(scheme, plan, config, &mut source, &mut progress, None)
-    })?;
+    })
+    .map_err(|failure| files.blame(failure))?;
     record.scheme.clone_from(&job.variant.label);
     Ok(record)
 }

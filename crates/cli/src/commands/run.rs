@@ -55,12 +55,12 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
         schemes,
         &[scheme],
     )?;
-    output::tell(&format!("Trace:  {}", about.describe()));
-    output::tell(&format!("Device: {}", study.plan.describe()));
     let config = variant.run_on(&study.plan);
     if let Some(saved) = &saved {
         saved.check(&config, &variant.settings, scheme, schemes)?;
     }
+    output::tell(&format!("Trace:  {}", about.describe()));
+    output::tell(&format!("Device: {}", study.plan.describe()));
     let need = scheme
         .life
         .simulated
@@ -93,6 +93,7 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
         device.run(scheme, plan, &config, &mut source, &mut progress, take_rows)
     });
     bar.done();
+    let record = record.map_err(|failure| device.blame(failure));
     let mut record = record.map_err(|failure| problem(&variant, failure))?;
     record.scheme.clone_from(&variant.label);
     if let Some(path) = &args.save_state {

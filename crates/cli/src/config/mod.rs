@@ -203,6 +203,10 @@ impl Settings {
     /// These settings where `given` says nothing else.
     #[must_use]
     pub fn under(mut self, given: Self) -> Self {
+        // The channels of a device go with its dies.
+        if given.get("device.dies").is_some() {
+            self.values.remove("device.channels");
+        }
         for (path, setting) in given.values {
             let key = keys::KEYS.iter().find(|key| key.path() == path);
             if let Some(option) = path.strip_prefix("scheme.").filter(|_| key.is_none()) {
