@@ -105,7 +105,8 @@ fn what_differs_from_the_saved_device_is_named_with_both_values() {
             "error: {key} is {asked}, and the state aged.state was saved with {saved}\n  --> {given}\n  \
              help: leave it out: --load-state takes device, scheme, options and ageing from the file"
         ));
-        let same = given.replace(asked, saved).replace(['[', ']'], "");
+        let words = |text: &str| text.replace(['[', ']'], "");
+        let same = given.replace(&words(asked), &words(saved));
         if key != "device.logical_pages" {
             place.run(&format!("{load} {same}")).ok();
         }

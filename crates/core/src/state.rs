@@ -383,3 +383,102 @@ macro_rules! state {
         }
     };
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::*;
+    use crate::geometry::ProgramOrder;
+
+    #[derive(Debug, Default, PartialEq)]
+    struct Sample {
+        map: Vec<Ppn>,
+        queue: VecDeque<Pbn>,
+        open: Option<u32>,
+        seen: Vec<u8>,
+        share: f64,
+        size: usize,
+    }
+
+    crate::state!(Sample { map, queue, open, share } grows { seen } fixed { size });
+
+    fn geometry() -> Geometry {
+        Geometry::new(1, 4, 4, 8, ProgramOrder::Ascending).unwrap()
+    }
+
+    fn blank() -> Sample {
+        Sample {
+            map: vec![Ppn::NONE; 3],
+            size: 7,
+            ..Sample::default()
+        }
+    }
+
+    fn saved(sample: &mut Sample) -> Vec<u8> {
+        let mut out = Vec::new();
+        sample
+            .pass(&mut Tape::saving(&mut out, &geometry()))
+            .unwrap();
+        out
+    }
+
+    fn load(into: &mut Sample, bytes: &[u8]) -> Passed {
+        let mut tape = Tape::loading(bytes, &geometry());
+        into.pass(&mut tape)?;
+        tape.end()
+    }
+
+    fn sample() -> Sample {
+        Sample {
+            map: vec![Ppn(15), Ppn::NONE, Ppn(0)],
+            queue: VecDeque::from([Pbn(3), Pbn(1)]),
+            open: Some(9),
+            seen: vec![1, 2, 3],
+            share: 0.1,
+            size: 7,
+        }
+    }
+
+    #[test]
+    fn what_was_saved_is_loaded_and_what_is_fixed_stays() {
+        let bytes = saved(&mut sample());
+        let mut loaded = blank();
+        loaded.seen = vec![9; 20];
+        load(&mut loaded, &bytes).unwrap();
+        assert_eq!(loaded, sample());
+        let mut other = sample();
+        load(&mut other, &saved(&mut blank())).unwrap();
+        assert_eq!(other, blank());
+    }
+
+    #[test]
+    fn every_cut_is_found_and_every_byte_too_many() {
+        let bytes = saved(&mut sample());
+        for end in 0..bytes.len() {
+            assert!(load(&mut blank(), &bytes[..end]).is_err(), "{end}");
+        }
+        let longer = [&bytes[..], &[0]].concat();
+        assert!(load(&mut blank(), &longer).is_err());
+    }
+
+    #[test]
+    fn tables_of_another_length_and_addresses_beyond_the_device_are_refused() {
+        let mut longer = sample();
+        longer.map.push(Ppn::NONE);
+        let said = |sample: &mut Sample| {
+            let error = load(&mut blank(), &saved(sample)).unwrap_err();
+            alloc::string::ToString::to_string(&error)
+        };
+        assert_eq!(
+            said(&mut longer),
+            "a table has 4 entries; on this device it has 3"
+        );
+        let mut beyond = sample();
+        beyond.map[0] = Ppn(16);
+        assert_eq!(
+            said(&mut beyond),
+            "it names page 16, which the device does not have"
+        );
+    }
+}

@@ -70,42 +70,39 @@ impl Relation {
 
     /// The lists of both sides are whole, and no pair hangs in two of one side, or a walk might not end.
     fn check_state(&self) -> Passed {
-        let broken = || StateError::damaged("the pairs of a relation do not hang together");
-        let sides: [(&[List], fn(&Pair) -> (u32, u32)); 2] = [
-            (&self.of_owner, |pair| (pair.owner, pair.next_of_owner)),
-            (&self.of_thing, |pair| (pair.thing, pair.next_of_thing)),
-        ];
-        for (lists, side) in sides {
-            let mut pairs = 0;
-            for (mine, list) in (0..).zip(lists) {
-                let (mut at, mut last) = (list.first, NONE);
-                for _ in 0..list.len {
-                    let pair = self.pairs.get(at as usize).ok_or_else(broken)?;
-                    let (of, next) = side(pair);
-                    if of != mine {
-                        return Err(broken());
-                    }
-                    (at, last) = (next, at);
-                }
-                if at != NONE || last != list.last {
-                    return Err(broken());
-                }
-                pairs += u64::from(list.len);
-            }
-            if pairs != u64::from(self.len) {
-                return Err(broken());
-            }
+        let things = self.is_side_whole(&self.of_owner, |pair| (pair.owner, pair.next_of_owner));
+        let owners = self.is_side_whole(&self.of_thing, |pair| (pair.thing, pair.next_of_thing));
+        let unused = (self.pairs.len() as u64).checked_sub(self.len.into());
+        let end = unused.and_then(|unused| {
+            (0..unused).try_fold(self.unused, |at, _| {
+                Some(self.pairs.get(at as usize)?.next_of_owner)
+            })
+        });
+        match things && owners && end == Some(NONE) {
+            true => Ok(()),
+            false => Err(StateError::damaged(
+                "the pairs of a relation do not hang together",
+            )),
         }
-        let mut at = self.unused;
-        for _ in u64::from(self.len)..self.pairs.len() as u64 {
-            at = self
-                .pairs
-                .get(at as usize)
-                .ok_or_else(broken)?
-                .next_of_owner;
-        }
-        let is_whole = at == NONE && self.len as usize <= self.pairs.len();
-        is_whole.then_some(()).ok_or_else(broken)
+    }
+
+    /// Whether the lists of one side hold all pairs; `side` gives whose list a pair belongs to, and the pair after it.
+    fn is_side_whole(&self, lists: &[List], side: impl Fn(&Pair) -> (u32, u32)) -> bool {
+        let is_whole = |(mine, list): (u32, &List)| {
+            let (mut at, mut last) = (list.first, NONE);
+            for _ in 0..list.len {
+                let Some((of, next)) = self.pairs.get(at as usize).map(&side) else {
+                    return false;
+                };
+                if of != mine {
+                    return false;
+                }
+                (at, last) = (next, at);
+            }
+            at == NONE && last == list.last
+        };
+        let pairs: u64 = lists.iter().map(|list| u64::from(list.len)).sum();
+        pairs == u64::from(self.len) && (0..).zip(lists).all(is_whole)
     }
 
     /// Pairs.
