@@ -41,7 +41,7 @@ pub fn tell(text: &str) {
 ///
 /// # Errors
 /// If it cannot be written; nothing is left behind then.
-pub fn write_file(path: &Path, content: impl AsRef<[u8]>) -> Outcome<()> {
+pub fn write_file(path: &Path, content: &(impl AsRef<[u8]> + ?Sized)) -> Outcome<()> {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

@@ -154,6 +154,9 @@ pub struct Besides<'a> {
     pub save: Option<&'a mut TakeState<'a>>,
 }
 
+/// Options by name, each as text.
+pub type OptionTexts = Vec<(&'static str, String)>;
+
 struct Job<'a> {
     config: &'a RunConfig,
     source: &'a mut dyn Source,
@@ -170,7 +173,7 @@ pub struct Simulated {
     conform: fn(&RunConfig, &[VectorRequest]) -> Result<Counters, String>,
     check: fn(&RunConfig) -> Result<(), Refusal>,
     drive: fn(&RunConfig) -> Result<Box<dyn Driven>, Refusal>,
-    options: fn(&RunConfig) -> Result<Vec<(&'static str, String)>, Refusal>,
+    options: fn(&RunConfig) -> Result<OptionTexts, Refusal>,
 }
 
 impl Life for Simulated {
@@ -239,7 +242,7 @@ impl Simulated {
     ///
     /// # Errors
     /// The option that does not exist or does not fit.
-    pub fn options(&self, config: &RunConfig) -> Result<Vec<(&'static str, String)>, Refusal> {
+    pub fn options(&self, config: &RunConfig) -> Result<OptionTexts, Refusal> {
         (self.options)(config)
     }
 
