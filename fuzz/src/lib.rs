@@ -2,7 +2,7 @@
 //!
 //! | target | input |
 //! |---|---|
-//! | `trace` | a file in any of the formats, compressed or not; the first byte says whether the format is detected or given |
+//! | `trace` | a file in any of the formats, compressed or not; the first byte says whether the format is detected, given, or a table whose columns are named |
 //! | `configuration` | a TOML text, read, checked, and tried out if the device it describes is small |
 //! | `image` | the bytes of an image file, or changes to a sound one: looked at, checked and dumped |
 //! | `cuts` | a scheme, a small device, requests with power cuts in them and in the recoveries |
@@ -89,16 +89,29 @@ impl Schemes {
     }
 }
 
+/// The first byte of a table: what its columns hold stands on its first line.
+const TABLE: u8 = 0xff;
+
 /// Reads the bytes after the first as a trace to its end. However few bytes they are, the reader must come to
 /// an end.
 pub fn trace(input: &[u8]) {
     let Some((&choice, bytes)) = input.split_first() else {
         return;
     };
-    let options = OpenOptions {
+    let mut bytes = bytes;
+    let mut options = OpenOptions {
         format: Format::ALL.get(choice as usize).copied(),
         ..OpenOptions::default()
     };
+    if choice == TABLE {
+        let end = bytes.iter().position(|&byte| byte == b'\n');
+        let (layout, table) = bytes.split_at(end.unwrap_or(bytes.len()));
+        let Ok(layout) = String::from_utf8_lossy(layout).parse() else {
+            return;
+        };
+        options.columns = Some(layout);
+        bytes = table.get(1..).unwrap_or_default();
+    }
     let most = 100_000 + 1000 * bytes.len() as u64;
     let input = Box::new(Cursor::new(bytes.to_vec()));
     let Ok(mut reader) = open_reader("input", input, &options) else {

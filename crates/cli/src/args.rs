@@ -15,6 +15,7 @@ use clap_complete::Shell;
 )]
 #[command(
     after_help = "Begin with `floatgate compare`: all schemes on a bundled real trace, a table and a report.\n\
+    Files are written whole or not at all; links are followed, devices and pipes are written into.\n\
     Exit codes: 0 done, 1 conform or image check found something, 2 something in the input is wrong, 3 a bug."
 )]
 pub struct Arguments {
@@ -30,6 +31,8 @@ pub enum Command {
     Run(RunArgs),
     /// Run all schemes, or some, on one trace and compare them
     Compare(CompareArgs),
+    /// Run schemes over all combinations of varied settings
+    Sweep(SweepArgs),
     /// Replay a trace of many volumes, one device a volume
     Fleet(FleetArgs),
     /// Measure how fast the schemes are simulated on this machine
@@ -57,7 +60,7 @@ pub enum Command {
   floatgate schema > record.schema.json
   check-jsonschema --schemafile record.schema.json results.json      (pip install check-jsonschema)
 
-It describes run, compare, fleet, bench and recovery. docs/record.md tells where what stands.")]
+It describes run, compare, sweep, fleet, bench and recovery. docs/record.md tells where what stands.")]
     Schema,
     /// Print a completion script for a shell
     #[command(
@@ -69,7 +72,16 @@ It describes run, compare, fleet, bench and recovery. docs/record.md tells where
     },
 }
 
-/// What `run` and `compare` have in common.
+/// What the columns of a trace hold.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ColumnsArgs {
+    /// What the columns of a CSV or Parquet file hold, as time:s,offset:B,size:B,op by position or
+    /// time=When:us,offset=LBA:sectors,size=Len:B,op=Type by name (docs/formats.md)
+    #[arg(long, value_name = "COLUMNS")]
+    pub columns: Option<String>,
+}
+
+/// What `run`, `compare`, `sweep` and `fleet` have in common.
 #[derive(Debug, Args)]
 pub struct Setup {
     /// TOML configuration (`floatgate config` prints one to start from)
@@ -78,6 +90,9 @@ pub struct Setup {
     /// Trace file, or a bundled trace: oltp-postgres, desktop. Several --trace are merged by time
     #[arg(long, value_name = "FILE")]
     pub trace: Vec<String>,
+    /// How to read it
+    #[command(flatten)]
+    pub columns: ColumnsArgs,
     /// Override a key of the configuration
     #[arg(long, value_name = "SECTION.KEY=VALUE")]
     pub set: Vec<String>,
@@ -94,7 +109,9 @@ pub struct Setup {
 #[command(after_help = "Examples:
   floatgate run --scheme fast
   floatgate run --scheme fast --trace web.csv.gz --set scheme.log_blocks=64 --set device.dies=4
+  floatgate run --scheme fast --slowest 20 --report fast.html
   floatgate run --config ssd.toml --json > result.json
+  floatgate run --scheme fast --requests-out rows.parquet --series-out series.csv
   floatgate run --scheme page --set 'run.ageing=[\"overwrite:0.5\", \"settle\"]' --report page.html
   floatgate run --scheme fast --set run.ageing=settle --save-state aged.state
   floatgate run --load-state aged.state --trace web.csv.gz
@@ -108,9 +125,18 @@ pub struct RunArgs {
     /// Trace, configuration, results
     #[command(flatten)]
     pub setup: Setup,
-    /// Write one row a request (times, work by kind) to this file: .parquet or .csv
+    /// Tell of the slowest N requests what they did and what they waited for
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub slowest: Option<u32>,
+    /// Write one row a request (times, work, merges, waits) to this file: .parquet or .csv
     #[arg(long, value_name = "FILE")]
-    pub requests_out: Option<std::path::PathBuf>,
+    pub requests_out: Option<PathBuf>,
+    /// Write the time series to this file: .parquet or .csv
+    #[arg(long, value_name = "FILE")]
+    pub series_out: Option<PathBuf>,
+    /// Write one row a block to this file: .parquet or .csv
+    #[arg(long, value_name = "FILE")]
+    pub blocks_out: Option<PathBuf>,
     /// Save the device to this file once it is aged, before the run
     #[arg(long, value_name = "FILE", conflicts_with = "load_state")]
     pub save_state: Option<PathBuf>,
@@ -126,6 +152,7 @@ pub struct RunArgs {
   floatgate compare --trace desktop --scheme page,fast,bast
   floatgate compare --trace web.csv.gz --set host.arrivals=closed --set host.queue_depth=8
   floatgate compare --config ssd.toml --json --no-report > results.json
+  floatgate compare --requests-out rows --series-out rows          (rows/fast.parquet, rows/fast-series.parquet)
   floatgate compare --set run.ageing=settle --save-state aged/
   floatgate compare --trace web.csv.gz --load-state aged/
 
@@ -149,6 +176,59 @@ pub struct CompareArgs {
     #[arg(long, conflicts_with = "report")]
     pub no_report: bool,
     /// Runs at a time (default: one a processor)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub jobs: Option<u32>,
+    /// Write one row a request to a file a scheme in this folder: fast.parquet
+    #[arg(long, value_name = "FOLDER")]
+    pub requests_out: Option<PathBuf>,
+    /// Write the time series to a file a scheme in this folder: fast-series.parquet
+    #[arg(long, value_name = "FOLDER")]
+    pub series_out: Option<PathBuf>,
+    /// Write one row a block to a file a scheme in this folder: fast-blocks.parquet
+    #[arg(long, value_name = "FOLDER")]
+    pub blocks_out: Option<PathBuf>,
+}
+
+/// Arguments of `sweep`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  floatgate sweep --vary device.log_percent=3..20 --scheme fast,last++ --out s.parquet --report s.html
+  floatgate sweep --vary host.queue_depth=1,8,32 --vary device.dies=1..32*2 --set host.arrivals=closed
+  floatgate sweep --vary trace=oltp-postgres,desktop --vary schemes.fast.sw_log=true,false --scheme fast
+  floatgate sweep ssd.toml --out s.csv                       (the varied keys stand in its table [vary])
+
+Values: a,b,c   3..20 (both ends belong to it)   3..20/2 and 0.5..2/0.5 (steps)   64..1024*2 (each twice the
+one before). Every key that --set takes can be varied, and `trace`. In a file:
+
+  [vary]
+  device.log_percent = \"3..20\"
+  host.queue_depth = [1, 8, 32]
+
+A cell that is refused is a row with the reason. With --out what is done is kept in FILE.partial.jsonl until all is
+done: the same command goes on where it was stopped. docs/sweeps.md lists the columns.")]
+pub struct SweepArgs {
+    /// TOML configuration with a table [vary]; the same as --config
+    #[arg(value_name = "FILE.toml", conflicts_with = "config")]
+    pub file: Option<PathBuf>,
+    /// Vary a key of the configuration: every combination of the values of all --vary is run
+    #[arg(long, value_name = "SECTION.KEY=VALUES")]
+    pub vary: Vec<String>,
+    /// Take the values of all varied keys in step, the first of each together, instead of every combination
+    #[arg(long)]
+    pub zip: bool,
+    /// Schemes, with commas between; all if left out
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
+    pub scheme: Vec<String>,
+    /// Trace, configuration, results
+    #[command(flatten)]
+    pub setup: Setup,
+    /// Write one row a cell to this file: .parquet, .csv or, with the full records, .json
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Begin anew, whatever a sweep that was stopped has left
+    #[arg(long, requires = "out")]
+    pub fresh: bool,
+    /// Cells at a time (default: one a processor)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub jobs: Option<u32>,
 }
@@ -353,11 +433,14 @@ pub enum TraceCommand {
 }
 
 /// How a trace is read.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct ReadArgs {
     /// Format of the input, where detection should not decide
     #[arg(long, value_name = "FORMAT")]
     pub from: Option<String>,
+    /// Its columns, where it is a table
+    #[command(flatten)]
+    pub columns: ColumnsArgs,
     /// Only the requests of this volume
     #[arg(long, value_name = "NAME")]
     pub volume: Option<String>,
@@ -371,7 +454,8 @@ pub struct ReadArgs {
 #[command(after_help = formats_help("Examples:
   floatgate trace info oltp-postgres
   floatgate trace info sda.blktrace.0 sda.blktrace.1      (several files are merged by time)
-  floatgate trace info web.csv.gz --log-window 4096 --json"))]
+  floatgate trace info web.csv.gz --log-window 4096 --json
+  floatgate trace info my.csv --columns time:ms,_,offset:sectors,size:B,op:1=W/0=R"))]
 pub struct InfoArgs {
     /// The trace, or a bundled one: oltp-postgres, desktop
     #[arg(required = true, value_name = "FILE")]

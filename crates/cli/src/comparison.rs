@@ -1,7 +1,7 @@
 //! The tables of a comparison: how long requests took, alone and under load, and what the flash did for them.
 
 use floatgate_core::report::Memory;
-use floatgate_sim::record::Record;
+use floatgate_sim::record::{By, HeldUp, Record};
 
 use crate::config::resolve::Plan;
 use crate::config::sizing::Failure;
@@ -39,7 +39,7 @@ const TIMES: [&str; 7] = [
     "p99",
     "p99.9",
     "behind",
-    "busy dies",
+    "<held up by",
 ];
 const WORK: [&str; 10] = [
     "<scheme",
@@ -79,8 +79,6 @@ fn table<const N: usize>(
 fn times(record: &Record, behind_s: Option<f64>) -> [String; 7] {
     let time = |us: Option<f64>| us.map_or_else(|| "-".into(), micros);
     let response = &record.time.response.all;
-    let busy = record.time.die_utilisation.iter().flatten();
-    let dies = record.time.die_utilisation.len().max(1) as f64;
     [
         record.scheme.clone(),
         time(record.time.alone.as_ref().and_then(|alone| alone.mean_us)),
@@ -88,8 +86,21 @@ fn times(record: &Record, behind_s: Option<f64>) -> [String; 7] {
         time(response.p99_us),
         time(response.p99_9_us),
         behind_s.map_or_else(String::new, |s| format!("{} s", short(s))),
-        format!("{} %", short(busy.sum::<f64>() / dies * 100.0)),
+        record.held_up.as_ref().map_or_else(String::new, held_up),
     ]
+}
+
+/// What requests waited for: how busy that is, or, where steps wait for each other, how idle the flash is meanwhile.
+fn held_up(what: &HeldUp) -> String {
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let name = what.by.name();
+    match what.by {
+        By::Dies | By::OneDie => format!("{name} ({} busy)", percent(what.die_utilisation)),
+        By::Channel => format!("{name} ({} busy)", percent(what.channel_utilisation)),
+        By::Pcm | By::Map | By::Merges | By::Order => {
+            format!("{name} (busiest die {})", percent(what.die_utilisation))
+        }
+    }
 }
 
 fn work(record: &Record) -> [String; 10] {

@@ -37,6 +37,13 @@ pub enum Place {
     },
     /// On the command line: the argument with its flag, as `--set a.b=c`.
     Argument(String),
+    /// A part of the value of another option of the command line.
+    Option {
+        /// The option, as `--vary`, and its value.
+        source: Arc<Source>,
+        /// The part's bytes.
+        span: Range<usize>,
+    },
 }
 
 /// Why a command did not do what it was asked.
@@ -108,6 +115,12 @@ impl fmt::Display for Problem {
         match &self.place {
             Place::Default => {}
             Place::Argument(text) => write!(f, "\n  --> {text}")?,
+            Place::Option { source, span } => {
+                let Source { name, text } = &**source;
+                let (indent, carets) = source.below(span);
+                let margin = " ".repeat(name.chars().count());
+                write!(f, "\n  --> {name} {text}\n      {margin} {indent}{carets}")?;
+            }
             Place::File { source, span } => source.point(f, span)?,
         }
         match &self.help {
@@ -133,10 +146,9 @@ impl Source {
         )
     }
 
-    /// The line with carets under the span.
-    fn point(&self, f: &mut fmt::Formatter<'_>, span: &Range<usize>) -> fmt::Result {
-        let (line_no, column, line) = self.locate(span.start);
-        let margin = line_no.to_string().len();
+    /// What stands below the line that holds the span: the indent, and carets under the span.
+    fn below(&self, span: &Range<usize>) -> (String, String) {
+        let (_, column, line) = self.locate(span.start);
         // Tabs stay tabs, so that the carets stand below their text whatever a tab's width is.
         let indent: String = line
             .chars()
@@ -148,7 +160,14 @@ impl Source {
             .text
             .get(span.clone())
             .map_or(1, |text| text.chars().count());
-        let carets = "^".repeat(marked.min(left).max(1));
+        (indent, "^".repeat(marked.min(left).max(1)))
+    }
+
+    /// The line with carets under the span.
+    fn point(&self, f: &mut fmt::Formatter<'_>, span: &Range<usize>) -> fmt::Result {
+        let (line_no, column, line) = self.locate(span.start);
+        let margin = line_no.to_string().len();
+        let (indent, carets) = self.below(span);
         write!(f, "\n  --> {}:{line_no}:{column}", self.name)?;
         write!(
             f,

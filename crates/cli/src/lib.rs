@@ -16,19 +16,20 @@
 //! | [`report`] | the HTML report |
 //! | [`bare`] | the loop that benchmarks are told against |
 //! | `states` | files of saved devices |
-//! | `traces`, `memory`, `notes`, `table`, `output`, `progress` | traces, memory, remarks on results, text |
+//! | `traces`, `memory`, `notes`, `table`, `output`, `progress`, `signals` | traces, memory, remarks on results, text, files, Ctrl-C |
 
 mod args;
 pub mod bare;
 mod commands;
 mod comparison;
-mod config;
+pub mod config;
 pub mod errors;
 mod memory;
 mod notes;
 mod output;
 mod progress;
 pub mod report;
+mod signals;
 mod states;
 mod table;
 mod traces;
@@ -75,6 +76,7 @@ impl Cli {
     pub fn run(self) -> ExitCode {
         hide_guarded_panics();
         let arguments = args::Arguments::parse();
+        signals::watch();
         match self.dispatch(arguments.command) {
             Ok(code) => code,
             Err(problem) => {
@@ -91,6 +93,7 @@ impl Cli {
         match command {
             Command::Run(args) => commands::run::run(&args, schemes),
             Command::Compare(args) => commands::compare::run(&args, schemes),
+            Command::Sweep(args) => commands::sweep::run(&args, schemes),
             Command::Fleet(args) => commands::fleet::run(&args, schemes),
             Command::Bench(args) => commands::bench::run(&args, schemes),
             Command::Recovery(args) => commands::recovery::run(&args, schemes),

@@ -1,6 +1,7 @@
 //! How much memory a run needs, how much there is, and how much is held.
 
 use std::path::Path;
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use stats_alloc::INSTRUMENTED_SYSTEM;
 
@@ -127,9 +128,98 @@ fn number(path: &Path) -> Option<u64> {
     std::fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
+/// Share of the free memory that devices may take.
+const SHARE: f64 = 0.9;
+
+/// Memory that the devices of all workers share: who does not get enough of it waits.
+#[derive(Debug)]
+pub struct Budget {
+    total: u64,
+    free: Mutex<u64>,
+    given_back: Condvar,
+}
+
+/// Memory taken; dropping it gives it back.
+#[derive(Debug)]
+pub struct Lease<'a> {
+    budget: &'a Budget,
+    bytes: u64,
+}
+
+impl Budget {
+    /// Nine tenths of what is free now.
+    pub fn of_what_is_free() -> Self {
+        let free = available().map(|free| (free as f64 * SHARE) as u64);
+        Self::new(free.unwrap_or(u64::MAX))
+    }
+
+    fn new(total: u64) -> Self {
+        Self {
+            total,
+            free: Mutex::new(total),
+            given_back: Condvar::new(),
+        }
+    }
+
+    /// Bytes in all.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Waits until so much is free.
+    ///
+    /// # Errors
+    /// If there will never be so much.
+    pub fn take(&self, bytes: u64) -> Outcome<Lease<'_>> {
+        check(bytes, Some(self.total), "the device")?;
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let enough = self.given_back.wait_while(free, |free| *free < bytes);
+        *enough.unwrap_or_else(PoisonError::into_inner) -= bytes;
+        Ok(Lease {
+            budget: self,
+            bytes,
+        })
+    }
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        let free = &self.budget.free;
+        *free.lock().unwrap_or_else(PoisonError::into_inner) += self.bytes;
+        self.budget.given_back.notify_all();
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
     use super::*;
+
+    #[test]
+    fn never_more_memory_is_out_than_there_is() {
+        let budget = Budget::new(10);
+        let (out, most) = (AtomicU64::new(0), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            for worker in 0..4 {
+                let (budget, out, most) = (&budget, &out, &most);
+                scope.spawn(move || {
+                    for i in 0..500 {
+                        let bytes = 1 + (worker + i) % 6;
+                        let lease = budget.take(bytes).unwrap();
+                        most.fetch_max(
+                            out.fetch_add(bytes, Ordering::SeqCst) + bytes,
+                            Ordering::SeqCst,
+                        );
+                        out.fetch_sub(bytes, Ordering::SeqCst);
+                        drop(lease);
+                    }
+                });
+            }
+        });
+        assert!(most.load(Ordering::SeqCst) <= 10);
+        assert!(budget.take(11).is_err());
+    }
 
     #[test]
     fn what_is_held_grows_with_a_table() {

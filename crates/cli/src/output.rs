@@ -1,8 +1,11 @@
 //! Standard output and files: nothing half-written, no panic on a closed pipe.
 
+use std::collections::BTreeSet;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
+use floatgate_trace::outfile::{Destination, left_behind};
+use floatgate_trace::{Cause, TraceError};
 use serde::Serialize;
 
 use crate::errors::{Outcome, Problem};
@@ -26,9 +29,17 @@ pub fn print(text: &str) -> Outcome<()> {
 /// # Errors
 /// As [`print()`].
 pub fn print_json(value: &impl Serialize) -> Outcome<()> {
+    print(&json(value)?)
+}
+
+/// A value as JSON and a newline.
+///
+/// # Errors
+/// If a type cannot be told as JSON, which is a bug.
+pub fn json(value: &impl Serialize) -> Outcome<String> {
     let text = serde_json::to_string_pretty(value);
     let text = text.map_err(|error| Problem::bug(error.to_string()))?;
-    print(&format!("{text}\n"))
+    Ok(format!("{text}\n"))
 }
 
 /// Tells something beside the results, on standard error.
@@ -37,43 +48,85 @@ pub fn tell(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// Writes a file whole or not at all: a temporary file takes its name when it is complete.
+/// Finds out before the work whether files can be written: each stands with its flag. Tells what a killed run has left
+/// where they will stand.
+///
+/// # Errors
+/// If one of them cannot be written, is one of the `inputs`, or is given twice.
+pub fn check_files(outputs: &[(&str, &Path)], inputs: &[&Path]) -> Outcome<()> {
+    let mut checked: Vec<(&str, &Path, Destination)> = Vec::new();
+    for &(flag, path) in outputs {
+        let shown = path.display();
+        let destination = Destination::of(path).map_err(|error| not_written(flag, error))?;
+        if inputs.iter().any(|input| destination.replaces(input)) {
+            return Err(Problem::new(format!(
+                "{flag} {shown}: this file is read by the same command"
+            ))
+            .help("name another file to write"));
+        }
+        if let Some((other, first, _)) = checked.iter().find(|(.., d)| d.collides(&destination)) {
+            let text = format!(
+                "{flag} {shown} and {other} {} are one file",
+                first.display()
+            );
+            return Err(Problem::new(text).help("name two files"));
+        }
+        checked.push((flag, path, destination));
+    }
+    let folders: BTreeSet<&Path> = checked.iter().filter_map(|(.., d)| d.folder()).collect();
+    for path in folders.into_iter().flat_map(left_behind) {
+        tell(&format!(
+            "Note: {} is left from a run that was killed; delete it",
+            path.display()
+        ));
+    }
+    Ok(())
+}
+
+fn not_written(flag: &str, error: TraceError) -> Problem {
+    let problem = Problem::new(format!("{flag} {}: {}", error.path, error.message));
+    match error.hint {
+        Some(hint) => problem.help(hint),
+        None => problem,
+    }
+}
+
+/// Writes a flag's file, whole or not at all.
 ///
 /// # Errors
 /// If it cannot be written; nothing is left behind then.
-pub fn write_file(path: &Path, content: &(impl AsRef<[u8]> + ?Sized)) -> Outcome<()> {
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let failed = |error: std::io::Error| {
-        Problem::new(format!("cannot write {}: {error}", path.display()))
-            .help("name a file in a folder that exists and may be written")
-    };
-    if path.is_dir() {
-        return Err(
-            Problem::new(format!("cannot write {}: it is a folder", path.display()))
-                .help("name a file"),
-        );
-    }
-    let mut file = tempfile::Builder::new()
-        .prefix(".floatgate-")
-        .suffix(".tmp")
-        .tempfile_in(folder)
-        .map_err(failed)?;
-    file.write_all(content.as_ref()).map_err(failed)?;
-    let made = file.persist(path).map_err(|error| failed(error.error))?;
-    readable(&made).map_err(failed)
+pub fn write_file(flag: &str, path: &Path, content: impl AsRef<[u8]>) -> Outcome<()> {
+    let file = Destination::of(path).and_then(Destination::create);
+    let mut file = file.map_err(|error| not_written(flag, error))?;
+    let written = file.write_all(content.as_ref());
+    let written = written.and_then(|()| file.finish());
+    let written = written.map_err(|error| TraceError::output(path, &error));
+    unless_unread(written)
+        .map(drop)
+        .map_err(|error| not_written(flag, error))
 }
 
-/// Temporary files are private; a result gets the rights of an ordinary new file.
-fn readable(file: &std::fs::File) -> std::io::Result<()> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        file.set_permissions(std::fs::Permissions::from_mode(0o644))?;
+/// What came of writing, or nothing if that went to a reader that has gone: as for [`print()`], that is no error.
+///
+/// # Errors
+/// Any other.
+pub fn unless_unread<T>(written: Result<T, TraceError>) -> Result<Option<T>, TraceError> {
+    match written {
+        Err(error) if error.cause.as_deref() == Some(&Cause::BrokenPipe) => Ok(None),
+        other => other.map(Some),
     }
-    #[cfg(not(unix))]
-    let _ = file;
-    Ok(())
+}
+
+/// Tells what was written to a file: on standard output, unless that is the file.
+///
+/// # Errors
+/// As [`print()`].
+pub fn report(file: &Path, text: &str) -> Outcome<()> {
+    match Destination::of(file) {
+        Ok(destination) if destination.is_stdout() => {
+            tell(text.trim_end());
+            Ok(())
+        }
+        _ => print(text),
+    }
 }

@@ -1,5 +1,7 @@
 //! A progress bar on standard error; nothing is drawn unless that is a terminal.
 
+use std::time::Duration;
+
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// A bar.
@@ -9,11 +11,36 @@ pub struct Bar(ProgressBar);
 impl Bar {
     /// A bar of so many `things`.
     pub fn new(total: u64, things: &str) -> Self {
+        Self::with(
+            total,
+            &format!("{{bar:40}} {{percent:>3}} %  {{human_pos}} {things}  {{msg}}"),
+        )
+    }
+
+    /// The same for long work: it says too how long the rest will take.
+    pub fn long(total: u64, things: &str) -> Self {
+        Self::with(
+            total,
+            &format!("{{bar:40}} {{percent:>3}} %  {{human_pos}} {things}  {{eta}} left  {{msg}}"),
+        )
+    }
+
+    fn with(total: u64, template: &str) -> Self {
         let bar = ProgressBar::new(total);
-        let template = format!("{{bar:40}} {{percent:>3}} %  {{human_pos}} {things}  {{msg}}");
-        if let Ok(style) = ProgressStyle::with_template(&template) {
+        if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
+        Self(bar)
+    }
+
+    /// Shows that something is going on whose end is not known, and for how long.
+    pub fn waiting(what: &str) -> Self {
+        let bar = ProgressBar::new_spinner();
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}  {elapsed}") {
+            bar.set_style(style);
+        }
+        bar.set_message(what.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(200));
         Self(bar)
     }
 

@@ -15,7 +15,7 @@ use floatgate_catalog::Scheme;
 use floatgate_core::options::OptionValue;
 use floatgate_sim::config::RunConfig;
 use floatgate_sim::record::Record;
-use floatgate_sim::run::{Besides, Progress, RunError, Source, TakeRows};
+use floatgate_sim::run::{Besides, Progress, RunError, Source};
 
 use crate::PROGRAM;
 use crate::config::Settings;
@@ -44,25 +44,8 @@ pub struct Saved {
     packed: Vec<u8>,
 }
 
-/// Whether a file can be written there, before hours are spent on what it is to hold.
-///
-/// # Errors
-/// If it is a folder, or in none that exists.
-pub fn check_target(path: &Path) -> Outcome<()> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let wrong = match folder {
-        _ if path.is_dir() => "it is a folder",
-        Some(folder) if !folder.is_dir() => "its folder does not exist",
-        _ => return Ok(()),
-    };
-    Err(
-        Problem::new(format!("cannot write {}: {wrong}", path.display()))
-            .at(&Place::Argument(format!("--save-state {}", path.display())))
-            .help("name a file in a folder that exists and may be written"),
-    )
-}
+/// The flag of the files that are written.
+pub const SAVE_FLAG: &str = "--save-state";
 
 /// The file of a scheme, by its name in results, in a folder of saved devices.
 pub fn file_in(folder: &Path, label: &str) -> PathBuf {
@@ -106,7 +89,7 @@ pub fn make_folder(folder: &Path) -> Outcome<()> {
             folder.display()
         ))
         .at(&Place::Argument(format!(
-            "--save-state {}",
+            "{SAVE_FLAG} {}",
             folder.display()
         )))
         .help("name a folder that may be written")
@@ -136,7 +119,8 @@ pub fn write(
         state.len(),
         packed.len()
     );
-    output::write_file(path, &[head.as_bytes(), text.as_bytes(), &packed].concat())
+    let content = [head.as_bytes(), text.as_bytes(), &packed].concat();
+    output::write_file(SAVE_FLAG, path, content)
 }
 
 fn checksum(configuration: &str, bytes: u64, packed: &[u8]) -> u32 {
@@ -167,6 +151,11 @@ impl Sizes {
 }
 
 impl Saved {
+    /// Where it was read.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Reads a file.
     ///
     /// # Errors
@@ -320,8 +309,10 @@ impl Saved {
 }
 
 /// The files that the device of a run comes from and goes to.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct DeviceFiles<'a> {
+    /// What the device was planned as.
+    pub plan: &'a Plan,
     /// The device is not aged but loaded.
     pub load: Option<&'a Saved>,
     /// It is saved there as soon as it is aged.
@@ -329,28 +320,29 @@ pub struct DeviceFiles<'a> {
 }
 
 impl DeviceFiles<'_> {
-    /// Runs a configuration over a trace, as [`run`](floatgate_sim::run::Simulated::run) does.
+    /// Runs a configuration over a trace, as [`run_with`](floatgate_sim::run::Simulated::run_with) does; the states are
+    /// those of the files.
     ///
     /// # Errors
     /// As it does; and if a file is no state of the device, or cannot be written.
     pub fn run(
         self,
         scheme: &Scheme,
-        plan: &Plan,
         config: &RunConfig,
         source: &mut dyn Source,
         progress: &mut dyn FnMut(Progress),
-        rows: Option<&mut TakeRows<'_>>,
+        besides: Besides<'_>,
     ) -> Result<Record, RunError> {
         let told = |problem: Problem| RunError::Beyond(problem.message().into());
         let state = self.load.map(Saved::unpack).transpose().map_err(told)?;
         let write =
-            |path: &Path, state: &[u8]| write(path, plan, config, scheme, state).map_err(told);
+            |path: &Path, state: &[u8]| write(path, self.plan, config, scheme, state).map_err(told);
         let mut save = self
             .save
             .map(|path| move |state: Vec<u8>| write(path, &state));
         let besides = Besides {
-            rows: rows.map(|rows| rows as _),
+            rows: besides.rows.map(|rows| rows as _),
+            blocks: besides.blocks,
             load: state,
             save: save.as_mut().map(|save| save as _),
         };

@@ -19,8 +19,8 @@ pub struct Table {
 #[derive(Clone, Debug)]
 enum Row {
     Cells(Vec<String>),
-    /// The first cell, and a text across all others.
-    Across(String, String),
+    /// The first cells, and a text across all others.
+    Across(Vec<String>, String),
 }
 
 impl Table {
@@ -44,21 +44,25 @@ impl Table {
 
     /// Adds a row of a first cell and a text across the rest.
     pub fn across(&mut self, first: impl Into<String>, text: impl Into<String>) {
-        self.rows.push(Row::Across(first.into(), text.into()));
+        self.across_after([first], text);
+    }
+
+    /// Adds a row of some first cells and a text across the rest.
+    pub fn across_after(
+        &mut self,
+        first: impl IntoIterator<Item = impl Into<String>>,
+        text: impl Into<String>,
+    ) {
+        let first = first.into_iter().map(Into::into).collect();
+        self.rows.push(Row::Across(first, text.into()));
     }
 
     fn widths(&self) -> Vec<usize> {
         let mut widths: Vec<usize> = self.columns.iter().map(|(name, _)| width(name)).collect();
         for row in &self.rows {
-            match row {
-                Row::Cells(cells) => {
-                    cells
-                        .iter()
-                        .zip(&mut widths)
-                        .for_each(|(cell, w)| *w = (*w).max(width(cell)));
-                }
-                Row::Across(first, _) => widths[0] = widths[0].max(width(first)),
-            }
+            let (Row::Cells(cells) | Row::Across(cells, _)) = row;
+            let cells = cells.iter().zip(&mut widths);
+            cells.for_each(|(cell, w)| *w = (*w).max(width(cell)));
         }
         widths
     }
@@ -78,10 +82,8 @@ impl Table {
             match row {
                 Row::Cells(cells) => self.line(&mut out, cells, &widths),
                 Row::Across(first, text) => {
-                    out.push_str(&format!(
-                        "{first}{}  {text}\n",
-                        " ".repeat(widths[0] - width(first))
-                    ));
+                    let cells = self.line_of(first, &widths);
+                    out.push_str(&format!("{cells}  {text}\n"));
                 }
             }
         }
@@ -89,6 +91,11 @@ impl Table {
     }
 
     fn line(&self, out: &mut String, cells: &[String], widths: &[usize]) {
+        out.push_str(self.line_of(cells, widths).trim_end());
+        out.push('\n');
+    }
+
+    fn line_of(&self, cells: &[String], widths: &[usize]) -> String {
         let mut line = String::new();
         for (i, ((cell, w), (_, align))) in cells.iter().zip(widths).zip(&self.columns).enumerate()
         {
@@ -99,8 +106,7 @@ impl Table {
                 Align::Right => line.push_str(&format!("{gap}{pad}{cell}")),
             }
         }
-        out.push_str(line.trim_end());
-        out.push('\n');
+        line
     }
 }
 

@@ -1,14 +1,18 @@
 //! Opening traces: files, several files as one, and the two that are part of the program.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use floatgate_sim::record;
 use floatgate_trace::{
-    Counts, Format, OpenOptions, Reader, Request, TraceError, open, open_merged, open_reader,
+    Cause, Counts, Format, Layout, OpenOptions, Reader, Request, Spool, TraceError, guess, open,
+    open_merged_with, open_reader,
 };
 
+use crate::args::{ColumnsArgs, ReadArgs};
 use crate::config::Settings;
 use crate::errors::{Outcome, Place, Problem};
+use crate::progress::Bar;
 use crate::table::{count, some};
 
 /// A trace inside the program.
@@ -39,54 +43,64 @@ const DEFAULT: &str = "oltp-postgres";
 #[derive(Clone, Debug)]
 pub struct Choice {
     files: Vec<String>,
+    /// Those that can be read only once, by name.
+    spools: HashMap<String, Spool>,
     options: OpenOptions,
+    /// How a format is named.
+    format_flag: &'static str,
 }
 
 impl Choice {
     /// These files, read so.
     ///
     /// # Errors
-    /// If there is no such format.
-    pub fn new(
-        files: &[String],
-        format: Option<&str>,
-        volume: Option<&str>,
-        page_bytes: u32,
-    ) -> Outcome<Self> {
-        let format = format
-            .map(str::parse::<Format>)
-            .transpose()
-            .map_err(Problem::new)?;
-        let options = OpenOptions {
-            format,
-            volume_name: volume.map(Into::into),
-            page_bytes,
-            ..OpenOptions::default()
-        };
+    /// If there is no such format, or the columns are not understood.
+    pub fn new(files: &[String], read: &ReadArgs) -> Outcome<Self> {
         Ok(Self {
             files: files.to_vec(),
-            options,
+            spools: HashMap::new(),
+            options: OpenOptions {
+                format: read.from.as_deref().map(format).transpose()?,
+                columns: columns("--columns", read.columns.columns.as_deref())?,
+                volume_name: read.volume.clone(),
+                page_bytes: read.page_bytes,
+                ..OpenOptions::default()
+            },
+            format_flag: "--from FORMAT",
         })
     }
 
     /// The files of the command line, or the one of the settings, or the default.
     ///
     /// # Errors
-    /// Points at a format that does not exist.
-    pub fn of(files: &[String], settings: &Settings) -> Outcome<Self> {
+    /// Points at a format that does not exist, or at columns that are not understood.
+    pub fn of(files: &[String], given: &ColumnsArgs, settings: &Settings) -> Outcome<Self> {
         let files = match settings.text("trace.file") {
             _ if !files.is_empty() => files.to_vec(),
             Some(file) => vec![beside(file, &settings.place("trace.file"))],
             None => vec![DEFAULT.to_string()],
         };
-        let page_bytes = settings.small("trace.page_bytes").unwrap_or(0);
-        Self::new(
-            &files,
-            settings.text("trace.format"),
-            settings.text("trace.volume"),
-            page_bytes,
-        )
-        .map_err(|problem| problem.at(&settings.place("trace.format")))
+        let at = |key: &'static str| move |problem: Problem| problem.at(&settings.place(key));
+        let in_settings = columns("trace.columns", settings.text("trace.columns"));
+        let in_settings = in_settings.map_err(at("trace.columns"))?;
+        let given = columns("--columns", given.columns.as_deref())?;
+        // What the command line says wins over what a file says.
+        let format = settings.text("trace.format").filter(|_| given.is_none());
+        Ok(Self {
+            files,
+            spools: HashMap::new(),
+            options: OpenOptions {
+                format: format
+                    .map(self::format)
+                    .transpose()
+                    .map_err(at("trace.format"))?,
+                columns: given.or(in_settings),
+                volume_name: settings.text("trace.volume").map(Into::into),
+                page_bytes: settings.small("trace.page_bytes").unwrap_or(0),
+                ..OpenOptions::default()
+            },
+            format_flag: "--set trace.format=FORMAT",
+        })
     }
 
     /// What the trace is called in output.
@@ -98,11 +112,33 @@ impl Choice {
         }
     }
 
+    /// What tells this trace from others, and from itself after a change: where its files lie, their lengths and
+    /// times of change, and how they are read.
+    pub fn identity(&self) -> String {
+        let files = self.files.iter().map(|file| {
+            if is_bundled(file) {
+                return format!("bundled {file}");
+            }
+            let path = Path::new(file);
+            let whole = path.canonicalize().unwrap_or_else(|_| path.into());
+            format!("{whole:?} {}", file_state(path))
+        });
+        format!("{:?} {:?}", files.collect::<Vec<_>>(), self.options)
+    }
+
+    /// The files that are read, as far as they are files.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        let bundled = |file: &&String| BUNDLED.iter().all(|known| known.name != **file);
+        self.files.iter().filter(bundled).map(Path::new)
+    }
+
     /// The files, one by one.
     pub fn each(&self) -> impl Iterator<Item = Self> + '_ {
         self.files.iter().map(|file| Self {
             files: vec![file.clone()],
+            spools: self.spools.clone(),
             options: self.options.clone(),
+            format_flag: self.format_flag,
         })
     }
 
@@ -127,13 +163,46 @@ impl Choice {
     /// # Errors
     /// If it cannot be read or is not understood.
     pub fn open(&self) -> Result<Reader, TraceError> {
-        match &self.files[..] {
-            [one] => match BUNDLED.iter().find(|bundled| bundled.name == one) {
-                Some(bundled) => open_reader(bundled.file, Box::new(bundled.bytes), &self.options),
-                None => open(one, &self.options).map_err(name_bundled),
-            },
-            several => open_merged(several, &self.options),
+        open_merged_with(&self.files, &self.options, |file, options| {
+            if let Some(bundled) = BUNDLED.iter().find(|bundled| bundled.name == file) {
+                return open_reader(bundled.file, Box::new(bundled.bytes), options);
+            }
+            match self.spools.get(file) {
+                Some(spool) => spool.open(options),
+                None => open(file, options).map_err(name_bundled),
+            }
+        })
+        .map_err(|error| self.say_how(error))
+    }
+
+    /// A text in no known format may be read all the same.
+    fn say_how(&self, mut error: TraceError) -> TraceError {
+        let Some(Cause::Unrecognised(line)) = error.cause.as_deref() else {
+            return error;
+        };
+        let table = guess(line).unwrap_or_else(|| "time:s,offset:B,size:B,op".into());
+        let formats = Format::ALL.map(Format::name).join(", ");
+        error.hint = Some(format!(
+            "if it is a table, say what its columns hold and in which units, perhaps\n      --columns '{table}'\n    \
+             (docs/formats.md); if it is in one of these formats, name it with {}:\n      {formats}",
+            self.format_flag
+        ));
+        error
+    }
+
+    /// Keeps what comes from pipes, so that [`open`](Self::open) can be called more than once.
+    ///
+    /// # Errors
+    /// If a pipe cannot be read, or there is no room for what comes out of it.
+    pub fn keep_streams(&mut self) -> Outcome<()> {
+        for file in &self.files {
+            if !self.spools.contains_key(file) && Spool::needed(file) {
+                let waiting = Bar::waiting(&format!("reads {file} to its end"));
+                self.spools.insert(file.clone(), Spool::of(file)?);
+                waiting.done();
+            }
         }
+        Ok(())
     }
 
     /// Reads all of it into memory.
@@ -150,6 +219,39 @@ impl Choice {
             about: About::of(self, &reader),
         })
     }
+}
+
+fn is_bundled(file: &str) -> bool {
+    BUNDLED.iter().any(|bundled| bundled.name == file)
+}
+
+/// Length and time of change of a file: what they are today.
+pub fn file_state(path: &Path) -> String {
+    let about = std::fs::metadata(path).ok();
+    let changed = about.as_ref().and_then(|about| about.modified().ok());
+    let since = changed.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    let ns = since.map_or(0, |since| since.as_nanos());
+    format!("{} bytes, {ns}", about.map_or(0, |about| about.len()))
+}
+
+fn format(name: &str) -> Outcome<Format> {
+    name.parse::<Format>().map_err(Problem::new)
+}
+
+/// What the columns hold, as `key` says.
+fn columns(key: &str, text: Option<&str>) -> Outcome<Option<Layout>> {
+    let layout = text.map(str::parse::<Layout>).transpose();
+    layout.map_err(|error| {
+        let (text, marked) = (&error.text, &error.at);
+        let indent = text[..marked.start].chars().count();
+        let carets = "^".repeat(text[marked.clone()].chars().count().max(1));
+        let message = &error.message;
+        Problem::new(format!(
+            "{key}: {message}\n  | {text}\n  | {:indent$}{carets}",
+            ""
+        ))
+        .help(error.hint)
+    })
 }
 
 /// The files of a folder, without hidden ones.
@@ -188,9 +290,8 @@ fn name_bundled(mut error: TraceError) -> TraceError {
 
 /// A file named in a configuration lies beside it, unless its path says otherwise.
 fn beside(file: &str, place: &Place) -> String {
-    let bundled = BUNDLED.iter().any(|bundled| bundled.name == file);
     match place {
-        Place::File { source, .. } if !bundled => {
+        Place::File { source, .. } if !is_bundled(file) => {
             let folder = Path::new(&source.name).parent().unwrap_or(Path::new(""));
             folder.join(file).display().to_string()
         }
@@ -259,4 +360,11 @@ pub struct Decoded {
     pub requests: Vec<Request>,
     /// What it is.
     pub about: About,
+}
+
+impl Decoded {
+    /// Bytes that its requests take in memory.
+    pub fn bytes(&self) -> u64 {
+        std::mem::size_of_val(&self.requests[..]) as u64
+    }
 }

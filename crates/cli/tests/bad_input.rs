@@ -231,12 +231,9 @@ fn a_report_that_cannot_be_written() {
     let place = Place::new();
     small_trace(&place);
     let ran = place.run("run --trace t.pages --report no/such/folder/r.html");
-    assert_eq!(ran.code, 2);
-    assert!(
-        ran.err
-            .contains("error: cannot write no/such/folder/r.html"),
-        "{}",
-        ran.err
+    ran.refused(
+        "error: --report no/such/folder/r.html: cannot write: the folder no/such/folder does not exist\n  \
+         help: make the folder first, or name another",
     );
 }
 
@@ -327,4 +324,64 @@ fn log_blocks_that_are_several_or_too_many() {
     assert_eq!(ran.code, 2);
     let named = "\n  --> --set scheme.log_blocks=999999999\n  help: fewer log blocks: the data of the whole device is 32 blocks\n";
     assert!(ran.err.ends_with(named), "{}", ran.err);
+}
+
+#[test]
+fn a_table_in_no_known_format() {
+    let place = Place::new();
+    place.file("t.csv", "time,offset,size,op\n0.5,4096,512,write\n");
+    for (command, flag) in [
+        ("trace info t.csv", "--from FORMAT"),
+        ("trace convert t.csv t.pages", "--from FORMAT"),
+        ("run --trace t.csv", "--set trace.format=FORMAT"),
+        (
+            "compare --trace t.csv --no-report",
+            "--set trace.format=FORMAT",
+        ),
+        ("fleet t.csv", "--set trace.format=FORMAT"),
+    ] {
+        let ran = place.run(command);
+        assert_eq!(ran.code, 2);
+        let example = "--columns 'time=time:s,offset=offset:B,size=size:B,op=op'";
+        assert!(
+            ran.err.contains(example) && ran.err.contains(flag),
+            "{}",
+            ran.err
+        );
+    }
+    assert_eq!(place.files(), ["t.csv"]);
+}
+
+#[test]
+fn columns_that_are_not_understood() {
+    let place = Place::new();
+    place.file("t.csv", "0.5,4096,512,write\n1,x,512,read\n");
+    let units = "help: offset and size take B, KiB, MiB, sectors (512 bytes), or the bytes of a unit, as in offset:4096";
+    for command in [
+        "run --trace t.csv",
+        "compare --trace t.csv",
+        "fleet t.csv",
+        "trace info t.csv",
+    ] {
+        place.run(&format!("{command} --columns time:s,offset:b7,size:B,op")).refused(&format!(
+            "error: --columns: 'b7' is no unit of sizes\n  | time:s,offset:b7,size:B,op\n  |               ^^\n  {units}"
+        ));
+    }
+    let ran = place
+        .file("a.toml", "[trace]\ncolumns = \"size\"\n")
+        .run("run --config a.toml");
+    assert!(
+        ran.err
+            .starts_with("error: trace.columns: the size has no unit\n"),
+        "{}",
+        ran.err
+    );
+    assert!(ran.err.contains("--> a.toml:2:11"), "{}", ran.err);
+    let ran = place.run("trace info t.csv --columns time:s,offset:B,size:B,op");
+    assert!(
+        ran.err
+            .starts_with("error: t.csv, line 2: the offset in column 2 is no whole number"),
+        "{}",
+        ran.err
+    );
 }

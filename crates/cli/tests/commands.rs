@@ -12,6 +12,7 @@ fn help_has_examples() {
     for command in [
         "run",
         "compare",
+        "sweep",
         "fleet",
         "bench",
         "recovery",
@@ -36,6 +37,7 @@ fn help_has_examples() {
     for command in [
         "run",
         "compare",
+        "sweep",
         "fleet",
         "bench",
         "recovery",
@@ -508,4 +510,52 @@ fn wear_levelling_is_an_option_of_every_scheme() {
         let (levelled, plain) = (fixed.wear.spread, off.wear.spread);
         assert!(levelled <= plain, "{scheme}: {levelled} {plain}");
     }
+}
+
+#[test]
+fn a_table_is_the_trace_that_its_columns_say() {
+    let place = Place::new();
+    let mut table = String::from("When;Kind;Sector;Bytes\n");
+    (0..300).for_each(|i| {
+        table.push_str(&format!("{i}.5;{};{};4096\n", i % 2, i * 37 % 200 * 8));
+    });
+    place
+        .file("t.csv", table)
+        .file("a.toml", "[trace]\nfile = \"t.csv\"\nformat = \"msr\"\n");
+    let columns = "time=When:ms,op=Kind:1=W/0=R,offset=Sector:sectors,size=Bytes:B";
+    place
+        .run(&format!(
+            "trace convert t.csv t.parquet --columns {columns}"
+        ))
+        .ok();
+    place
+        .run(&format!("trace convert t.csv r.csv --columns {columns}"))
+        .ok();
+    let plain = place.run("run --trace r.csv --json").ok().record();
+    let own = "time=arrival_ns:ns,op=op,offset=offset:B,size=bytes:B";
+    for command in [
+        format!("run --json --trace t.csv --columns {columns}"),
+        format!("run --json --trace t.csv --set trace.columns={columns}"),
+        format!("run --json --config a.toml --columns {columns}"),
+        format!("run --json --trace t.parquet --columns {own}"),
+        "run --json --trace t.parquet".to_owned(),
+    ] {
+        let record = place.run(&command).ok().record();
+        assert_eq!(record.counters.host, plain.counters.host, "{command}");
+        assert_eq!(
+            record.time.response.all.p99_us, plain.time.response.all.p99_us,
+            "{command}"
+        );
+    }
+    let json = place
+        .run(&format!("trace info t.csv --json --columns {columns}"))
+        .ok()
+        .json();
+    assert_eq!(json["trace"]["format"], "columns");
+    place
+        .run(&format!(
+            "compare --scheme page --no-report --trace t.csv --columns {columns}"
+        ))
+        .ok();
+    place.run(&format!("fleet t.csv --columns {columns}")).ok();
 }

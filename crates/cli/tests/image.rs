@@ -382,3 +382,57 @@ fn every_scheme_on_an_image_that_fails_until_it_can_only_be_read() {
     }
     assert!(ended > 0, "no device came to its end");
 }
+
+#[test]
+fn a_dump_says_what_it_has_nothing_of() {
+    let place = Place::new();
+    place.run(&format!("image create a.img {SMALL}")).ok();
+    place
+        .run("image dump a.img --lpn 96")
+        .refused("error: --lpn 96: the image has 96 logical pages\n  help: --lpn takes 0 to 95");
+    place.run("image dump a.img --block 4000 --json").refused(
+        "error: --block 4000: the image has 38 physical blocks\n  help: --block takes 0 to 37",
+    );
+    let says = |arguments: &str, text: &str| {
+        let ran = place.run(&format!("image dump a.img {arguments}")).ok();
+        assert_eq!(ran.out, format!("{text}\n"));
+    };
+    says("", "every page is erased; --erased lists them");
+    says(
+        "--block 3",
+        "every page of block 3 is erased; --erased lists them",
+    );
+    says(
+        "--lpn 95",
+        "no page here holds logical page 95: it was never written, or trimmed since",
+    );
+    let all = place.run("image dump a.img --block 3 --erased").ok();
+    assert_eq!(all.out.lines().count(), 9);
+}
+
+#[test]
+fn an_image_too_large_is_refused_at_once() {
+    let place = Place::new();
+    let refused = |gib: u64, message: &str, help: &str| {
+        let start = std::time::Instant::now();
+        place
+            .run(&format!(
+                "image create a.img --set device.capacity_gib={gib}"
+            ))
+            .refused(&format!(
+                "error: {message}\n  --> --set device.capacity_gib={gib}\n  help: {help}"
+            ));
+        assert!(start.elapsed().as_secs() < 5, "{gib} GiB");
+    };
+    refused(
+        4096,
+        "an image of 33554432 blocks of 64 pages of 2048 bytes is needed, spare ones not counted; less than 4194304 are possible",
+        "more pages a block (device.pages_per_block), larger pages (device.page_bytes), or less capacity (device.capacity_gib)",
+    );
+    refused(
+        1 << 20,
+        "an image of 549755813888 pages of 2048 bytes is needed; at most 4294967294 are possible",
+        "larger pages (device.page_bytes), or less capacity (device.capacity_gib)",
+    );
+    assert!(place.files().is_empty());
+}

@@ -6,6 +6,7 @@ use common::{Place, small_trace};
 use floatgate_sim::record::bench::BenchDocument;
 use floatgate_sim::record::fleet::FleetDocument;
 use floatgate_sim::record::recovery::RecoveryDocument;
+use floatgate_sim::record::sweep::{SweepCell, SweepDocument};
 use floatgate_sim::record::{Document, Outcome, schema};
 use jsonschema::Validator;
 use serde::Serialize;
@@ -128,6 +129,22 @@ fn fleets_benchmarks_and_recovery_are_as_the_schema_says() {
     assert_eq!(bench.results.len(), 1);
     let recovery: RecoveryDocument = holds(&place, "recovery --json", "RecoveryDocument");
     assert!(recovery.rows.len() > 14);
+}
+
+#[test]
+fn sweeps_are_as_the_schema_says_refusals_too() {
+    let place = Place::new();
+    small_trace(&place);
+    let device = "--set device.dies=1 --set device.capacity_mib=4 --set host.beyond=wrap";
+    let command = format!(
+        "sweep --trace t.pages --json {device} --scheme page,fast --vary device.blocks_per_die=36,60 \
+         --vary run.start=full,empty --vary host.speed=0.5,1 --vary device.copyback=true,false --vary device.sectors=3,4"
+    );
+    let sweep: SweepDocument = holds(&place, &command, "SweepDocument");
+    let ran = |cell: &&SweepCell| cell.figures.is_some();
+    assert_eq!(sweep.cells.len(), 64);
+    // Half of them have sub-pages that do not divide a page; of the others FAST is refused its 36 blocks.
+    assert_eq!(sweep.cells.iter().filter(ran).count(), 24);
 }
 
 /// The schema is no empty promise: a field that is gone, renamed, or of another type is an error.

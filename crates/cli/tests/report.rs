@@ -8,7 +8,10 @@ use serde_json::Value;
 
 const RUNS: &str = include_str!("../src/report/report.js");
 const FLEET: &str = include_str!("../src/report/fleet.js");
+const SWEEP: &str = include_str!("../src/report/sweep.js");
 const PLOTS: &str = include_str!("../src/report/plots.js");
+const CARDS: &str = include_str!("../src/report/cards.js");
+const OVER_TIME: &str = include_str!("../src/report/over_time.js");
 
 /// What of a script is made of lower-case letters, digits and these.
 fn words<'a>(script: &'a str, more: &'static [char]) -> impl Iterator<Item = &'a str> {
@@ -28,7 +31,7 @@ fn every_word_with_an_underscore_is_a_field_of_the_schema() {
             .any(|definition| definition["properties"].get(word).is_some())
     };
     let mut checked = 0;
-    for script in [RUNS, FLEET, PLOTS] {
+    for script in [RUNS, FLEET, SWEEP, PLOTS, CARDS, OVER_TIME] {
         for word in words(script, &[]).filter(|word| word.trim_matches('_').contains('_')) {
             // Components of the energy stand without their unit.
             assert!(is_field(word) || is_field(&format!("{word}_uj")), "{word}");
@@ -53,17 +56,22 @@ fn the_scripts_find_what_they_look_for() {
     let place = Place::new();
     small_trace(&place);
     let document = place
-        .run("run --scheme fast --trace t.pages --json")
+        .run("run --scheme fast --trace t.pages --slowest 3 --json")
         .ok()
         .json();
     let record = &document["results"][0];
     let failure = ["refused", "failed", "bug"];
     let mut checked = 0;
-    for path in words(RUNS, &['.']) {
+    let scripts = [RUNS, OVER_TIME];
+    for path in scripts.into_iter().flat_map(|script| words(script, &['.'])) {
         let Some((of, path)) = path.split_once('.') else {
             continue;
         };
         match of {
+            "s" => follow(&record["series"], path),
+            "size" => follow(&record["explained"]["sizes"][0], path),
+            "at" => follow(&record["explained"]["percentiles"][0], path),
+            "map" => follow(&record["wear"]["map"], path),
             "r" | "run" if !failure.contains(&path) => follow(record, path),
             "doc" => follow(&document, path),
             _ => continue,
@@ -75,5 +83,33 @@ fn the_scripts_find_what_they_look_for() {
         follow(record, &path.replace('/', "."));
         checked += 1;
     }
-    assert!(checked > 30, "{checked}");
+    assert!(checked > 60, "{checked}");
+}
+
+/// What the report knows of the series is all of it: a new column is a new line, or it passes for a scheme's own.
+#[test]
+fn every_column_of_the_series_is_known() {
+    let known = OVER_TIME.split("const KNOWN = new Set([").nth(1);
+    let known = known.and_then(|rest| rest.split("])").next());
+    let known: Vec<&str> = words(known.expect("the list"), &[]).collect();
+    let schema = schema();
+    let series = schema["$defs"]["Series"]["properties"].as_object();
+    for column in series.expect("columns").keys() {
+        assert!(known.contains(&column.as_str()), "{column}");
+    }
+}
+
+/// The page carries every script and none of the marks they replace.
+#[test]
+fn the_page_is_whole() {
+    let place = Place::new();
+    small_trace(&place);
+    place
+        .run("compare --scheme page,fast --trace t.pages --report c.html")
+        .ok();
+    let page = std::fs::read_to_string(place.path("c.html")).expect("the report");
+    for script in [PLOTS, CARDS, OVER_TIME, RUNS] {
+        assert!(page.contains(script));
+    }
+    assert!(!page.contains("/*SCRIPT*/") && !page.contains("/*DATA*/"));
 }

@@ -169,8 +169,8 @@ pub trait Flash {
         let _ = (old, die);
     }
 
-    /// A recovery goes on only when everything that it has called so far is done, on every die: what follows relies on it
-    /// wherever the power goes.
+    /// What is called from now on begins only when everything that was called so far is done, on every die: it relies on
+    /// that wherever the power goes. For recoveries, and for what a shutdown writes about the whole flash.
     fn drain(&mut self) {}
 
     /// The pages of the host's request are not safe before `done`: a flash whose dies work at once lets the host wait for

@@ -37,7 +37,7 @@ use crate::parts::page_store::{GcOptions, PageOptions, PageStore, Placement, Str
 use crate::parts::translation::recovery::{FoundMap, Layout};
 use crate::parts::translation::whole_map_blocks;
 use floatgate_core::Refusal;
-use floatgate_core::address::Lpn;
+use floatgate_core::address::{Lpn, Ppn};
 use floatgate_core::described::{Described, RecoveryCost};
 use floatgate_core::flash::{Flash, Preload, Slot};
 use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, Tick, audited};
@@ -198,9 +198,12 @@ pub struct Dftl {
     flush_ns: u64,
     /// When the timer runs out next.
     next_flush_ns: u64,
+    /// Under `REQ`: pages that the trim in work has dropped, and where they lay.
+    trimmed: Vec<(Lpn, Ppn)>,
 }
 
-state!(Dftl { store, map, next_flush_ns } fixed { integrity, lazy, flush_ns });
+// `trimmed` is empty between requests.
+state!(Dftl { store, map, next_flush_ns } fixed { integrity, lazy, flush_ns, trimmed });
 
 impl Dftl {
     fn of(options: &DftlOptions, store: PageStore, map: CachedMap) -> Self {
@@ -211,6 +214,7 @@ impl Dftl {
             lazy: options.lazy(),
             flush_ns: options.flush_ns,
             next_flush_ns: options.flush_ns,
+            trimmed: Vec::new(),
         }
     }
 
@@ -284,6 +288,9 @@ impl Dftl {
         map.changed(flash, store, lpn, Mark::NONE, request)?;
         // Else its block could be erased while the map on the other die still names it.
         flash.keeps(old, map.die_of(lpn));
+        if self.integrity == Integrity::Req {
+            self.trimmed.push((lpn, old));
+        }
         Ok(())
     }
 
@@ -295,6 +302,9 @@ impl Dftl {
     ) -> Result<(), F::Error> {
         if self.integrity == Integrity::Req {
             self.map.flush(flash, &mut self.store, request)?;
+            for (lpn, old) in self.trimmed.drain(..) {
+                flash.keeps(old, self.map.die_of(lpn));
+            }
         }
         Ok(())
     }

@@ -135,6 +135,26 @@ fn last_plus_plus_believes_no_snapshot_of_another_state() {
     );
 }
 
+/// The snapshot was there, and of a merge before it a page was torn.
+#[test]
+fn last_plus_plus_writes_its_snapshot_when_all_dies_rest() {
+    holds(
+        "last++ dies=3 blocks=7 pages=2 logical_pages=18 order=ascending start=empty requests=23 seed=12620462 \
+         log_blocks=9 sequential_log_blocks=3 sequential_threshold=0 sequential_inclusive=true partitions=1 \
+         hot_updates=3 merge_cost_entries=0 background=off map_blocks=0 map_entries_per_page=2 flight=14:395623",
+    );
+}
+
+/// The recovery did not use it, and a log block that it was erasing was torn.
+#[test]
+fn last_plus_plus_takes_its_snapshot_back_before_anything_changes() {
+    holds(
+        "last++ dies=3 blocks=11 pages=3 logical_pages=36 order=ascending start=full requests=37 seed=12329709 \
+         log_blocks=9 sequential_log_blocks=3 partitions=1 hot_updates=3 hot_maximum_percent=0 summary_pages=false \
+         idle_timeout_ns=0 map_blocks=0 map_entries_per_page=1 flight=21:2824574 flight=1:1145184",
+    );
+}
+
 /// A log block is erased and as full as before when the snapshot, on another die, is still there.
 #[test]
 fn last_plus_plus_believes_no_snapshot_from_before_an_erase() {
@@ -152,6 +172,12 @@ fn dftl_keeps_a_trimmed_page_until_the_map_no_longer_names_it() {
         "dftl dies=2 blocks=9 pages=6 logical_pages=24 order=any start=empty requests=16 seed=9411022 cmt_entries=6 \
          cmt_policy=slru tp_entries=4 integrity=PAGE fetch=entry batch=false lazy_copy=off streams=split placement=rr \
          flight=16:12906478 flight=2:16458387 flight=3:11555606",
+    );
+    // The map is written at the end of the request.
+    holds(
+        "dftl dies=3 blocks=16 pages=6 logical_pages=72 order=ascending start=full requests=38 seed=256045 cmt_bytes=100 \
+         cmt_entries=7 cmt_policy=slru tp_entries=4 integrity=REQ flush_ns=7000000000 fetch=entry batch=false gc_low=8 \
+         placement=rr gc_policy=d-choices flight=9:14291510 flight=3:13278990",
     );
     holds(
         "dftl dies=2 blocks=19 pages=4 logical_pages=40 order=any start=full requests=26 seed=4528550 cmt_entries=7 \

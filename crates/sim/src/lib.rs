@@ -11,10 +11,12 @@
 //! | [`run`] | a whole run by the name of its scheme |
 //! | `saved` | the state of an aged device as bytes |
 //! | [`streamed`] | a trace decoded on a second thread while it is played |
-//! | [`requests`] | one row a request: times, and the work done for it |
+//! | [`requests`], [`why`] | one row a request: times, work, waits; why requests took so long |
+//! | [`series_file`], [`blocks`] | the time series, and one row a block, as files |
+//! | [`merges`] | merges by kind |
 //! | [`wear`] | wear levelling below any scheme |
 //! | [`ageing`] | named recipes that age a device before it is measured |
-//! | [`metrics`], [`energy`], [`record`] | what is measured; the record of a run |
+//! | [`metrics`], [`series`], [`energy`], [`record`] | what is measured, also over time; the record of a run |
 //! | [`driven`] | a device driven page by page without a trace, for benchmarks |
 //! | [`conform`] | runs conformance vectors |
 //! | [`recovery`] | how long a device takes to come up again |
@@ -22,6 +24,8 @@
 
 pub mod ageing;
 pub mod analytic;
+mod backlog;
+pub mod blocks;
 pub mod clock;
 pub mod config;
 pub mod conform;
@@ -29,16 +33,22 @@ pub mod driven;
 pub mod energy;
 pub mod flash;
 mod flight;
+mod histogram;
 pub mod host;
 mod live;
+pub mod merges;
 pub mod metrics;
 pub mod part;
 pub mod record;
+mod recorder;
 pub mod recovery;
 pub mod requests;
 pub mod run;
 mod saved;
+pub mod series;
+pub mod series_file;
 pub mod session;
 pub mod span;
 pub mod streamed;
 pub mod wear;
+pub mod why;

@@ -1,34 +1,18 @@
 //! What is measured while requests complete (docs/spec/metrics.md, sections 3 and 7).
 
-use hdrhistogram::Histogram;
+use crate::backlog::Backlog;
+use crate::histogram::{self, Histogram};
+use crate::series::Series;
 
 /// Latencies of one kind of request: exact count, mean, deviation and maximum, percentiles from a
 /// histogram that is at most 0.1 % too high.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Latencies {
-    histogram: Histogram<u64>,
+    histogram: Histogram<10>,
     count: u64,
     sum_ns: u128,
     sum_of_squares: u128,
     max_ns: u64,
-}
-
-/// Largest latency that the histogram tells apart, about 28 hours; longer ones count there. Maximum, mean
-/// and deviation are exact all the same.
-const HISTOGRAM_MAX_NS: u64 = 100_000_000_000_000;
-
-impl Default for Latencies {
-    fn default() -> Self {
-        let histogram =
-            Histogram::new_with_bounds(1, HISTOGRAM_MAX_NS, 3).expect("constant bounds are valid");
-        Self {
-            histogram,
-            count: 0,
-            sum_ns: 0,
-            sum_of_squares: 0,
-            max_ns: 0,
-        }
-    }
 }
 
 impl Latencies {
@@ -39,7 +23,7 @@ impl Latencies {
 
     /// Takes the same latency `n` times.
     pub fn record_n(&mut self, ns: u64, n: u64) {
-        self.histogram.saturating_record_n(ns, n);
+        self.histogram.add(ns, n);
         self.count += n;
         self.sum_ns += u128::from(ns) * u128::from(n);
         // A sum that does not fit stays at its limit: such a device is hours late anyway.
@@ -50,7 +34,7 @@ impl Latencies {
 
     /// Takes all of another.
     pub fn add(&mut self, other: &Self) {
-        self.histogram.add(&other.histogram).expect("same bounds");
+        self.histogram.add_all(&other.histogram);
         self.count += other.count;
         self.sum_ns += other.sum_ns;
         self.sum_of_squares = self.sum_of_squares.saturating_add(other.sum_of_squares);
@@ -86,19 +70,17 @@ impl Latencies {
 
     /// The `ceil(q/100 * n)`-th smallest, ns.
     pub fn percentile_ns(&self, q: f64) -> Option<u64> {
-        (self.count > 0).then(|| self.histogram.value_at_quantile(q / 100.0).min(self.max_ns))
+        let ranked_ns = self.histogram.ranked_ns(histogram::rank(q, self.count));
+        ranked_ns.map(|ns| ns.min(self.max_ns))
     }
 
     /// The distribution as steps `(latency ns, share of requests at or below it)`.
     pub fn cumulative(&self) -> Vec<(u64, f64)> {
         let mut below = 0;
         let mut steps = Vec::new();
-        for step in self.histogram.iter_recorded() {
-            below += step.count_at_value();
-            steps.push((
-                step.value_iterated_to().min(self.max_ns),
-                below as f64 / self.count as f64,
-            ));
+        for (end_ns, n) in self.histogram.classes() {
+            below += n;
+            steps.push((end_ns.min(self.max_ns), below as f64 / self.count as f64));
         }
         thin(steps)
     }
@@ -193,6 +175,8 @@ pub struct Metrics {
     pub partial_write_reads: u64,
     /// Parts beyond the first of requests that were cut.
     pub cuts: u64,
+    /// Requests that have arrived and are not complete.
+    pub(crate) backlog: Backlog,
     /// Over time.
     pub series: Series,
 }
@@ -227,93 +211,6 @@ impl Metrics {
     }
 }
 
-/// One point of the time series: totals since the start of the run.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Sample {
-    /// Requests issued so far.
-    pub requests: u64,
-    /// Issue time of the last, ns.
-    pub time_ns: u64,
-    /// Reads and writes completed since the sample before, and the sum and maximum of their responses, ns.
-    pub completed: u64,
-    /// Sum of their responses, ns.
-    pub response_sum_ns: u128,
-    /// Largest of their responses, ns.
-    pub response_max_ns: u64,
-    /// Host pages written so far.
-    pub host_programs: u64,
-    /// Pages programmed so far, all causes.
-    pub programs: u64,
-    /// Erases so far.
-    pub erases: u64,
-    /// Merges so far: switch, partial, full, dead.
-    pub merges: [u64; 4],
-    /// The scheme's own values.
-    pub observed: Vec<f64>,
-}
-
-/// A time series that never grows beyond a few hundred samples: when it is full, every second one goes and
-/// the step doubles.
-#[derive(Clone, Debug)]
-pub struct Series {
-    /// The samples.
-    pub samples: Vec<Sample>,
-    /// Names of the scheme's values.
-    pub observed_names: Vec<&'static str>,
-    /// Requests from one sample to the next.
-    pub every: u64,
-    /// Window in work: completed, sum, maximum.
-    window: (u64, u128, u64),
-}
-
-/// Most samples of a series.
-const SAMPLES_MAX: usize = 512;
-
-impl Default for Series {
-    fn default() -> Self {
-        Self {
-            samples: Vec::new(),
-            observed_names: Vec::new(),
-            every: 64,
-            window: (0, 0, 0),
-        }
-    }
-}
-
-impl Series {
-    /// So many reads and writes have completed with that response.
-    pub fn completed(&mut self, response_ns: u64, n: u64) {
-        let (count, sum, max) = &mut self.window;
-        *count += n;
-        *sum += u128::from(response_ns) * u128::from(n);
-        *max = (*max).max(response_ns);
-    }
-
-    /// Appends a sample and closes the window.
-    pub fn push(&mut self, mut sample: Sample) {
-        (
-            sample.completed,
-            sample.response_sum_ns,
-            sample.response_max_ns,
-        ) = std::mem::take(&mut self.window);
-        self.samples.push(sample);
-        if self.samples.len() < SAMPLES_MAX {
-            return;
-        }
-        let halves = std::mem::take(&mut self.samples);
-        let mut pairs = halves.into_iter();
-        while let (Some(a), Some(b)) = (pairs.next(), pairs.next()) {
-            self.samples.push(Sample {
-                completed: a.completed + b.completed,
-                response_sum_ns: a.response_sum_ns + b.response_sum_ns,
-                response_max_ns: a.response_max_ns.max(b.response_max_ns),
-                ..b
-            });
-        }
-        self.every *= 2;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -327,26 +224,5 @@ mod tests {
         let at = |q| l.percentile_ns(q).unwrap();
         assert_eq!((at(50.0), at(90.0), at(99.0)), (2, 4, 4));
         assert_eq!(Latencies::default().percentile_ns(50.0), None);
-    }
-
-    #[test]
-    fn a_long_series_stays_short_and_keeps_its_sums() {
-        let mut series = Series::default();
-        for i in 0..10_000_u64 {
-            series.completed(i, 1);
-            series.push(Sample {
-                requests: i,
-                ..Sample::default()
-            });
-        }
-        assert!(series.samples.len() < SAMPLES_MAX);
-        assert_eq!(
-            series.samples.iter().map(|s| s.completed).sum::<u64>(),
-            10_000
-        );
-        assert_eq!(
-            series.samples.iter().map(|s| s.response_max_ns).max(),
-            Some(9_999)
-        );
     }
 }

@@ -11,6 +11,7 @@ use floatgate_core::{Ftl, Lpn, Refusal, Space};
 use floatgate_trace::{Request, TraceError};
 
 use crate::ageing::{self, Aged};
+use crate::blocks::{self, BlockRow};
 use crate::clock::{Clock, Closed, Events};
 use crate::config::{Recipe, RunConfig};
 use crate::conform::{VectorRequest, conform_scheme};
@@ -148,6 +149,8 @@ pub type TakeState<'a> = dyn FnMut(Vec<u8>) -> Result<(), RunError> + 'a;
 pub struct Besides<'a> {
     /// Takes a row of every request after ageing; its error ends the run as [`RunError::Trace`].
     pub rows: Option<&'a mut TakeRows<'a>>,
+    /// Gets a row of every block in the end.
+    pub blocks: Option<&'a mut Vec<BlockRow>>,
     /// The device is not aged: it has this state, which [`save`](Self::save) took from one of the same shape and options.
     pub load: Option<Vec<u8>>,
     /// Takes the state of the device as soon as it is aged, before the run.
@@ -330,6 +333,9 @@ fn run_on<S: Ftl<Page = Lpn>, C: Clock>(mut job: Job<'_>) -> Result<Record, RunE
     session.finish();
     hand_over(&mut session, &mut job, 1)?;
     session.check_laws().map_err(RunError::Law)?;
+    if let Some(rows) = job.besides.blocks {
+        *rows = blocks::rows(&session.flash);
+    }
     Ok(Record::of(&session, aged))
 }
 

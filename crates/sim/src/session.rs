@@ -28,8 +28,10 @@ use crate::flash::SimFlash;
 use crate::flight::Flight;
 use crate::host::{BeyondEnd, Kind, PageMapper, PageRequest, Segment};
 use crate::live::LivePages;
+use crate::merges::MergeKinds;
 use crate::metrics::Metrics;
-use crate::requests::{Recorder, RequestRow};
+use crate::recorder::Recorder;
+use crate::requests::{RequestRow, Work};
 use crate::wear::Levelling;
 
 /// A scheme's options from their names and values.
@@ -76,6 +78,10 @@ pub struct Session<S: Ftl<Page = Lpn>, C: Clock> {
     /// Number of the next request.
     next: u64,
     last_issue_ns: u64,
+    /// Latest arrival of the requests that went the long way.
+    last_arrival_ns: u64,
+    /// Number of the request after which the backlog is looked at next, and a sample taken if one is due.
+    next_look: u64,
     next_sample: u64,
     completions: Vec<Completion>,
     /// Whether arrival times count as they are.
@@ -120,6 +126,8 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
             flight: Flight::default(),
             next: 0,
             last_issue_ns: 0,
+            last_arrival_ns: 0,
+            next_look: 0,
             next_sample: 0,
             completions: Vec::new(),
             real_time: config.host.speed == 1.0,
@@ -136,7 +144,13 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
     pub fn record_requests(&mut self) {
         let machine = self.config.device.machine();
         self.recorder = Some(Box::new(Recorder::new(&machine, self.next)));
+        self.flash.clock.watch();
         self.plain = false;
+    }
+
+    /// Work and merges that belong to no request recorded so far: what the scheme did in idle time and by timers.
+    pub fn background(&self) -> Option<(Work, MergeKinds)> {
+        self.recorder.as_ref().map(|recorder| recorder.background())
     }
 
     /// The rows of the requests completed so far, in the order of the trace, up to the first that is not
@@ -256,7 +270,8 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
         self.flash.clock.finish();
         self.take_completions();
         debug_assert_eq!(self.flight.open, 0, "every request completes");
-        self.sample();
+        let backlog = self.backlog();
+        self.sample(backlog);
     }
 
     /// Ends a warm-up: counters, clocks and timers to zero, pages and tables as they are.
@@ -269,6 +284,8 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
         self.flight = Flight::default();
         self.next = 0;
         self.last_issue_ns = 0;
+        self.last_arrival_ns = 0;
+        self.next_look = 0;
         self.next_sample = 0;
         if self.recorder.is_some() {
             self.record_requests();

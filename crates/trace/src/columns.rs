@@ -23,7 +23,8 @@ use std::path::{Path, PathBuf};
 
 use crate::Compression;
 use crate::error::TraceError;
-use crate::sink::{Sink, give_name, new_file};
+use crate::outfile::{Destination, OutFile};
+use crate::sink::Sink;
 use crate::source::base_name;
 
 /// What a column holds. A cell is always a `u64`; [`NONE`] leaves the cell empty (null in Parquet, nothing in CSV) if the
@@ -75,11 +76,10 @@ enum Body {
 
 /// Writes a table row by row, in bounded memory.
 ///
-/// It writes to a temporary file in the same folder, which takes its name in [`finish`](Self::finish); a
-/// writer that is dropped before leaves nothing behind.
+/// The file takes its name in [`finish`](Self::finish); a writer that is dropped before leaves nothing behind
+/// ([`outfile`](crate::outfile)).
 pub struct TableWriter {
     path: PathBuf,
-    temporary: tempfile::TempPath,
     columns: &'static [Column],
     body: Body,
     line: Vec<u8>,
@@ -126,13 +126,13 @@ impl TableWriter {
             TraceError::file(&name, "the file name does not tell the format")
                 .hint("end it in .parquet, .csv or .csv with .gz, .xz, .zst or .bz2 after it")
         })?;
-        let making = |e: &io::Error| TraceError::io(&name, "cannot create the file", e);
-        let (body, temporary) = match shape {
+        let making = |e: io::Error| TraceError::output(path, &e);
+        let body = match shape {
             #[cfg(feature = "parquet")]
             Shape::Parquet => {
-                let (file, temporary) = new_file(path).map_err(|e| making(&e))?;
-                let table = ParquetTable::new(file, "table", columns).map_err(|e| making(&e))?;
-                (Body::Parquet(Box::new(table)), temporary)
+                let file = Destination::of(path)?.create()?;
+                let table = ParquetTable::new(file, "table", columns).map_err(making)?;
+                Body::Parquet(Box::new(table))
             }
             #[cfg(not(feature = "parquet"))]
             Shape::Parquet => {
@@ -142,15 +142,13 @@ impl TableWriter {
                 );
             }
             Shape::Csv => {
-                let (file, temporary) = new_file(path).map_err(|e| making(&e))?;
-                let sink =
-                    Sink::new(file, Compression::from_name(&name)).map_err(|e| making(&e))?;
-                (Body::Csv(Box::new(sink)), temporary)
+                let file = Destination::of(path)?.create()?;
+                let sink = Sink::new(file, Compression::from_name(&name)).map_err(making)?;
+                Body::Csv(Box::new(sink))
             }
         };
         let mut table = TableWriter {
             path: path.to_owned(),
-            temporary,
             columns,
             body,
             line: Vec::with_capacity(256),
@@ -159,7 +157,7 @@ impl TableWriter {
         };
         if let Body::Csv(sink) = &mut table.body {
             let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
-            writeln!(sink, "{}", names.join(",")).map_err(|e| making(&e))?;
+            writeln!(sink, "{}", names.join(",")).map_err(making)?;
         }
         Ok(table)
     }
@@ -189,7 +187,7 @@ impl TableWriter {
             #[cfg(feature = "parquet")]
             Body::Parquet(table) => table.row(cells, &self.texts),
         };
-        result.map_err(|e| TraceError::io(&self.path.display().to_string(), "cannot write", &e))
+        result.map_err(|e| TraceError::output(&self.path, &e))
     }
 
     /// Ends the file and gives it its name, replacing a file of this name.
@@ -197,14 +195,14 @@ impl TableWriter {
     /// # Errors
     /// If the end cannot be written or the file cannot be renamed; then nothing is left behind.
     pub fn finish(self) -> Result<TableSummary, TraceError> {
-        let name = self.path.display().to_string();
-        let failed = |e: io::Error| TraceError::io(&name, "cannot write", &e);
-        match self.body {
-            Body::Csv(sink) => sink.finish().map_err(failed)?,
+        let file = match self.body {
+            Body::Csv(sink) => sink.finish(),
             #[cfg(feature = "parquet")]
-            Body::Parquet(table) => table.finish().map_err(failed)?,
-        }
-        let file_bytes = give_name(self.temporary, &self.path).map_err(failed)?;
+            Body::Parquet(table) => table.finish(),
+        };
+        let file_bytes = file
+            .and_then(OutFile::finish)
+            .map_err(|e| TraceError::output(&self.path, &e))?;
         Ok(TableSummary {
             rows: self.rows,
             file_bytes,
@@ -244,7 +242,6 @@ pub(crate) use self::parquet_table::ParquetTable;
 
 #[cfg(feature = "parquet")]
 mod parquet_table {
-    use std::fs::File;
     use std::io;
     use std::sync::Arc;
 
@@ -262,6 +259,7 @@ mod parquet_table {
     use parquet::schema::types::{ColumnPath, Type};
 
     use super::{Column, Kind, NONE};
+    use crate::outfile::OutFile;
 
     /// Rows of a row group: small enough that writing and reading take a few MB.
     const GROUP_ROWS: usize = 256 * 1024;
@@ -340,7 +338,7 @@ mod parquet_table {
         /// Writes them as the next column of a row group and clears them.
         fn flush(
             &mut self,
-            group: &mut SerializedRowGroupWriter<'_, File>,
+            group: &mut SerializedRowGroupWriter<'_, OutFile>,
         ) -> Result<(), ParquetError> {
             let Some(mut writer) = group.next_column()? else {
                 return Ok(());
@@ -379,7 +377,7 @@ mod parquet_table {
 
     /// A Parquet file, compressed with Zstandard.
     pub(crate) struct ParquetTable {
-        file: SerializedFileWriter<File>,
+        file: SerializedFileWriter<OutFile>,
         values: Vec<Values>,
         rows: usize,
     }
@@ -416,11 +414,11 @@ mod parquet_table {
     }
 
     impl ParquetTable {
-        pub fn new(file: File, name: &str, columns: &[Column]) -> io::Result<Self> {
+        pub fn new(file: OutFile, name: &str, columns: &[Column]) -> io::Result<Self> {
             Self::start(file, name, columns).map_err(io_error)
         }
 
-        fn start(file: File, name: &str, columns: &[Column]) -> Result<Self, ParquetError> {
+        fn start(file: OutFile, name: &str, columns: &[Column]) -> Result<Self, ParquetError> {
             let mut properties = WriterProperties::builder()
                 .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
                 .set_dictionary_enabled(true)
@@ -466,11 +464,11 @@ mod parquet_table {
             Ok(())
         }
 
-        pub fn finish(mut self) -> io::Result<()> {
+        pub fn finish(mut self) -> io::Result<OutFile> {
             if self.rows > 0 {
                 self.group().map_err(io_error)?;
             }
-            self.file.into_inner().map_err(io_error)?.sync_all()
+            self.file.into_inner().map_err(io_error)
         }
     }
 }

@@ -4,7 +4,7 @@
 //! count.
 
 use crate::Format;
-use crate::error::{Fault, excerpt};
+use crate::error::{Cause, Fault, excerpt};
 use crate::formats::{blkparse, blkreplay, blktrace, iolog, vscsi};
 use crate::parse::{decimal, number, read_or_write, split, trim, words};
 use crate::source::base_name;
@@ -64,11 +64,14 @@ pub(crate) fn detect(peek: &[u8], whole: bool, name: &str) -> Result<Format, Fau
     let Some(shown) = first_unknown.or(lines.first().copied()) else {
         return Err(Fault::new("the trace is empty").hint("it has no line that is not blank"));
     };
-    Err(Fault::new(format!(
+    let mut fault = Fault::new(format!(
         "no trace format is recognised; the first line is\n  | {}",
         excerpt(shown)
     ))
-    .hint(format!("say the format; it is one of {}", Format::names())))
+    .hint(format!("say the format; it is one of {}", Format::names()));
+    let first = String::from_utf8_lossy(shown).into_owned();
+    fault.cause = Some(Box::new(Cause::Unrecognised(first)));
+    Err(fault)
 }
 
 /// The non-blank lines; the last one only if it is complete.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::path::Path;
 
 /// Where in a trace something is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +29,17 @@ pub struct TraceError {
     pub excerpt: Option<String>,
     /// What to do.
     pub hint: Option<String>,
+    /// What programs may want to tell apart.
+    pub cause: Option<Box<Cause>>,
+}
+
+/// Errors that a program may answer in its own way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The format of a text was not recognised; this is its first line.
+    Unrecognised(String),
+    /// What is written is not wanted any more: the other end of a pipe is closed.
+    BrokenPipe,
 }
 
 impl TraceError {
@@ -39,6 +51,7 @@ impl TraceError {
             message: message.into(),
             excerpt: None,
             hint: None,
+            cause: None,
         }
     }
 
@@ -53,6 +66,36 @@ impl TraceError {
         self.position = position;
         self.excerpt = excerpt;
         self
+    }
+
+    /// Why a file cannot be written, with what helps.
+    pub fn output(path: &Path, error: &io::Error) -> Self {
+        use io::ErrorKind as Kind;
+        let hint = match error.kind() {
+            Kind::StorageFull | Kind::QuotaExceeded => "free some space, or write to another disk",
+            Kind::FileTooLarge => {
+                "no larger file is allowed there: see `ulimit -f`, or write to another disk"
+            }
+            Kind::PermissionDenied | Kind::ReadOnlyFilesystem => {
+                "check the permissions of the file and of its folder, or write to another"
+            }
+            Kind::BrokenPipe => "the program that reads it has ended",
+            _ => "name a file in a folder that exists and may be written",
+        };
+        let message = format!("cannot write: {error}");
+        TraceError {
+            cause: (error.kind() == Kind::BrokenPipe).then(|| Box::new(Cause::BrokenPipe)),
+            ..TraceError::file(&path.display().to_string(), message).hint(hint)
+        }
+    }
+
+    /// What was to go to a temporary file without a name cannot be written or read there.
+    pub(crate) fn temporary(what: &str, error: &io::Error) -> Self {
+        let folder = std::env::temp_dir().display().to_string();
+        TraceError::file(&folder, format!("a temporary file failed: {error}")).hint(format!(
+            "{what} goes to a temporary file in that folder: free some space there, or name another \
+             in TMPDIR"
+        ))
     }
 
     /// An error of the operating system or of a decompressor.
@@ -100,6 +143,7 @@ impl std::error::Error for TraceError {}
 pub(crate) struct Fault {
     pub message: String,
     pub hint: Option<String>,
+    pub cause: Option<Box<Cause>>,
 }
 
 impl Fault {
@@ -107,6 +151,7 @@ impl Fault {
         Fault {
             message: message.into(),
             hint: None,
+            cause: None,
         }
     }
 

@@ -5,12 +5,13 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`open`], [`open_reader`], [`open_merged`], [`Reader`] | reading: transparent decompression, detection by content, streaming |
+//! | [`open`], [`open_reader`], [`open_merged`], [`Spool`], [`Reader`] | reading: transparent decompression, detection by content, streaming |
 //! | [`Request`], [`Op`], [`Counts`] | what a trace is made of |
-//! | [`Format`] | the formats, their names and extensions |
+//! | [`Format`], [`Layout`] | the formats, their names and extensions; tables whose columns the user names |
 //! | [`Writer`], [`WriteOptions`] | writing; an error leaves no partial file behind |
 //! | [`split`] | a trace of many volumes into its volumes, in bounded memory |
 //! | [`columns`] | tables in Parquet and CSV |
+//! | [`outfile`] | files for the user: whole or not at all |
 //! | [`generate`] | synthetic page requests, reproducible bit for bit |
 //! | [`stats`] | workload statistics, streaming |
 //!
@@ -32,29 +33,35 @@
 //! ```
 
 pub mod columns;
+mod delimited;
 mod detect;
 mod error;
 mod formats;
 pub mod generate;
 mod input;
+mod layout;
 mod merged;
 mod open;
 mod options;
+pub mod outfile;
 mod parse;
 mod reader;
 mod request;
 mod sink;
 mod source;
 pub mod split;
+mod spool;
 pub mod stats;
 mod volumes;
 mod write;
 
-pub use error::{Position, TraceError};
+pub use error::{Cause, Position, TraceError};
 pub use formats::{AddressUnit, BlockEvent, Format, TimeUnit};
-pub use open::{open, open_merged, open_reader};
+pub use layout::{Layout, LayoutError, guess};
+pub use open::{open, open_merged, open_merged_with, open_reader};
 pub use options::OpenOptions;
 pub use reader::Reader;
 pub use request::{Counts, Op, Request};
 pub use source::Compression;
+pub use spool::Spool;
 pub use write::{WriteOptions, WriteSummary, Writer};

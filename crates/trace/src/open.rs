@@ -14,6 +14,9 @@ use crate::options::OpenOptions;
 use crate::reader::{Parts, Reader, stopped};
 use crate::source::{self, Compression};
 
+/// What some programs write before a text in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Opens a trace file.
 ///
 /// Compression (gzip, xz, Zstandard, bzip2) is recognised by its magic number, the format by the
@@ -46,7 +49,7 @@ pub fn open_reader(
     open_with(name, stream, None, None, options)
 }
 
-fn open_with(
+pub(crate) fn open_with(
     name: &str,
     raw: Box<dyn Read + Send>,
     path: Option<&Path>,
@@ -56,19 +59,38 @@ fn open_with(
     let reading = |e: &std::io::Error| TraceError::io(name, "cannot read the trace", e);
     let source = source::open(raw).map_err(|e| reading(&e))?;
     let mut input = Input::new(source.stream);
+    let binary = options.format.is_some_and(Format::is_binary);
+    if !binary && input.peek(BYTE_ORDER_MARK.len()).map_err(|e| reading(&e))? == BYTE_ORDER_MARK {
+        input.skip(BYTE_ORDER_MARK.len()).map_err(|e| reading(&e))?;
+    }
     let peek = input.peek(PEEK_BYTES).map_err(|e| reading(&e))?;
     if peek.is_empty() {
         return Err(TraceError::file(name, "the trace is empty")
             .hint("the file has no bytes; was it written or downloaded completely?"));
     }
-    let format = match options.format {
-        Some(format) => format,
-        None => crate::detect::detect(peek, peek.len() < PEEK_BYTES, name).map_err(|fault| {
+    let whole = peek.len() < PEEK_BYTES;
+    let format = match (options.format, &options.columns) {
+        (None, Some(_)) => Format::Columns,
+        (Some(format), None) => format,
+        (Some(_), Some(_)) => {
+            return Err(
+                TraceError::file(name, "both a format and columns are given")
+                    .hint("leave the format out; a table that says what its columns hold has none"),
+            );
+        }
+        (None, None) => crate::detect::detect(peek, whole, name).map_err(|fault| {
             let mut error = TraceError::file(name, fault.message);
-            error.hint = fault.hint;
+            (error.hint, error.cause) = (fault.hint, fault.cause);
             error
         })?,
     };
+    let is_parquet = peek.starts_with(b"PAR1");
+    if format == Format::Columns && !is_parquet && peek.contains(&0) {
+        return Err(
+            TraceError::file(name, "this is no table of text and no Parquet")
+                .hint("leave the columns out, so that the format is detected"),
+        );
+    }
     if !format.is_five_columns() && (options.time_unit.is_some() || options.address_unit.is_some())
     {
         return Err(TraceError::file(
@@ -83,7 +105,15 @@ fn open_with(
             .peek(PEEK_BYTES)
             .map_or(BlockEvent::Queue, |peek| event_of(format, peek))
     });
-    let decoder = decoder(name, format, input, path, &source.count, event, options)?;
+    let decoder = decoder(
+        name,
+        (format, is_parquet),
+        input,
+        path,
+        &source.count,
+        event,
+        options,
+    )?;
     Ok(Reader::new(
         Parts {
             path: name.to_owned(),
@@ -108,20 +138,32 @@ pub fn open_merged<P: AsRef<Path>>(
     paths: &[P],
     options: &OpenOptions,
 ) -> Result<Reader, TraceError> {
-    let first = match paths {
+    open_merged_with(paths, options, |path, options| open(path, options))
+}
+
+/// Opens several traces, each by `open`, as [`open_merged`] does.
+///
+/// # Errors
+/// As [`open_merged`].
+pub fn open_merged_with<T>(
+    traces: &[T],
+    options: &OpenOptions,
+    open: impl Fn(&T, &OpenOptions) -> Result<Reader, TraceError>,
+) -> Result<Reader, TraceError> {
+    match traces {
         [] => return Err(TraceError::file("", "no trace was named")),
         [one] => return open(one, options),
-        [first, ..] => first.as_ref().display().to_string(),
-    };
+        _ => {}
+    }
     let member_options = OpenOptions {
         volume: None,
         volume_name: None,
         ..options.clone()
     };
-    let mut parts: Vec<Reader> = Vec::with_capacity(paths.len());
+    let mut parts: Vec<Reader> = Vec::with_capacity(traces.len());
     let mut total = Some(0u64);
-    for path in paths {
-        let mut part = open(path, &member_options)?;
+    for trace in traces {
+        let mut part = open(trace, &member_options)?;
         if let Some(before) = parts.first()
             && before.format() != part.format()
         {
@@ -140,12 +182,14 @@ pub fn open_merged<P: AsRef<Path>>(
         total = total.zip(part.bytes_total()).map(|(a, b)| a + b);
         parts.push(part);
     }
+    let first = parts[0].path();
+    let path = format!("{first} and {} more", traces.len() - 1);
     let format = parts[0].format();
     let compression = parts[0].compression();
     let count = Arc::new(AtomicU64::new(0));
     Ok(Reader::new(
         Parts {
-            path: format!("{first} and {} more", paths.len() - 1),
+            path,
             format,
             compression,
             decoder: Box::new(Merged::new(parts, Arc::clone(&count))),
@@ -170,10 +214,10 @@ fn event_of(format: Format, peek: &[u8]) -> BlockEvent {
     }
 }
 
-/// The decoder of a format.
+/// The decoder of a format; a table with columns of its own may be Parquet.
 fn decoder(
     name: &str,
-    format: Format,
+    (format, is_parquet): (Format, bool),
     input: Input,
     path: Option<&Path>,
     count: &Arc<AtomicU64>,
@@ -206,16 +250,27 @@ fn decoder(
         Format::Pages => text(input, formats::pages::Pages::new(options.page_bytes)),
         Format::HashText => text(input, formats::hash_text::HashText::default()),
         Format::Blktrace => Box::new(formats::blktrace::Blktrace::new(input, event)),
+        Format::Columns if !is_parquet => {
+            let layout = options.columns.clone().ok_or_else(|| {
+                TraceError::file(name, "the columns are missing").hint("say what they hold")
+            })?;
+            text(input, formats::columns::Table::new(layout))
+        }
         Format::Vscsi => Box::new(
             formats::vscsi::Vscsi::new(input).map_err(|stop| stopped(name, stop, None, None))?,
         ),
         #[cfg(feature = "parquet")]
-        Format::Parquet => Box::new(
-            formats::parquet::ParquetDecoder::new(input, path, Arc::clone(count))
-                .map_err(|stop| stopped(name, stop, None, None))?,
+        Format::Parquet | Format::Columns => Box::new(
+            formats::parquet::ParquetDecoder::new(
+                input,
+                path,
+                options.columns.clone(),
+                Arc::clone(count),
+            )
+            .map_err(|stop| stopped(name, stop, None, None))?,
         ),
         #[cfg(not(feature = "parquet"))]
-        Format::Parquet => {
+        Format::Parquet | Format::Columns => {
             return Err(
                 TraceError::file(name, "this build cannot read Parquet").hint(
                     "build with the feature 'parquet', or convert the trace with a build that has it",

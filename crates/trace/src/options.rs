@@ -1,5 +1,6 @@
 //! How a trace is to be read.
 
+use crate::Layout;
 use crate::formats::{AddressUnit, BlockEvent, Format, TimeUnit};
 
 /// How to read a trace. The default detects everything.
@@ -7,6 +8,8 @@ use crate::formats::{AddressUnit, BlockEvent, Format, TimeUnit};
 pub struct OpenOptions {
     /// The format; `None` detects it by the content.
     pub format: Option<Format>,
+    /// What the columns hold, if it is a table of text or Parquet with columns of its own; then no format is detected.
+    pub columns: Option<Layout>,
     /// Read only the requests of this volume.
     pub volume: Option<u32>,
     /// Read only the requests of the volume with this name.

@@ -1,22 +1,21 @@
-//! Files being written: a compressed stream, and a temporary file that takes its name when it is complete.
+//! A compressed stream into a file.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
 
 use crate::Compression;
+use crate::outfile::OutFile;
 
 /// A compressing stream that must be finished.
 pub(crate) enum Sink {
-    Plain(BufWriter<File>),
-    Gzip(flate2::write::GzEncoder<BufWriter<File>>),
-    Xz(liblzma::write::XzEncoder<BufWriter<File>>),
-    Zstd(zstd::stream::write::Encoder<'static, BufWriter<File>>),
-    Bzip2(bzip2::write::BzEncoder<BufWriter<File>>),
+    Plain(BufWriter<OutFile>),
+    Gzip(flate2::write::GzEncoder<BufWriter<OutFile>>),
+    Xz(liblzma::write::XzEncoder<BufWriter<OutFile>>),
+    Zstd(zstd::stream::write::Encoder<'static, BufWriter<OutFile>>),
+    Bzip2(bzip2::write::BzEncoder<BufWriter<OutFile>>),
 }
 
 impl Sink {
-    pub(crate) fn new(file: File, compression: Compression) -> io::Result<Sink> {
+    pub(crate) fn new(file: OutFile, compression: Compression) -> io::Result<Sink> {
         let out = BufWriter::with_capacity(128 * 1024, file);
         Ok(match compression {
             Compression::None => Sink::Plain(out),
@@ -37,7 +36,7 @@ impl Sink {
         })
     }
 
-    pub(crate) fn finish(self) -> io::Result<()> {
+    pub(crate) fn finish(self) -> io::Result<OutFile> {
         let out = match self {
             Sink::Plain(out) => out,
             Sink::Gzip(encoder) => encoder.finish()?,
@@ -45,7 +44,7 @@ impl Sink {
             Sink::Zstd(encoder) => encoder.finish()?,
             Sink::Bzip2(encoder) => encoder.finish()?,
         };
-        out.into_inner().map_err(|e| e.into_error())?.sync_all()
+        out.into_inner().map_err(|e| e.into_error())
     }
 }
 
@@ -69,36 +68,4 @@ impl Write for Sink {
             Sink::Bzip2(out) => out.flush(),
         }
     }
-}
-
-/// A temporary file in the folder of `path`.
-pub(crate) fn new_file(path: &Path) -> io::Result<(File, tempfile::TempPath)> {
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let file = tempfile::Builder::new()
-        .prefix(".floatgate-")
-        .suffix(".tmp")
-        .tempfile_in(folder)?;
-    Ok(file.into_parts())
-}
-
-/// Gives a temporary file its name and returns its length.
-pub(crate) fn give_name(temporary: tempfile::TempPath, path: &Path) -> io::Result<u64> {
-    make_readable(&temporary)?;
-    temporary.persist(path).map_err(|e| e.error)?;
-    Ok(std::fs::metadata(path).map_or(0, |m| m.len()))
-}
-
-/// Temporary files are private; a trace gets the permissions of an ordinary new file.
-fn make_readable(path: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644))?;
-    }
-    #[cfg(not(unix))]
-    let _ = path;
-    Ok(())
 }

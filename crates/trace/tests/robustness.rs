@@ -122,6 +122,22 @@ fn damaged_traces() {
                     attack(&format!("{}.{ending}", sample.name), &bytes, &given, 1500);
                 }
             }
+            // A table whose columns are named.
+            let layout = match sample.format {
+                Format::Recorded => "time:ns,op,offset:B,size:B",
+                Format::Alibaba => "volume,op,offset:B,size:B,time:us",
+                Format::Parquet => {
+                    "time=arrival_ns:ns,op=op,offset=offset:B,size=bytes:B,volume=volume"
+                }
+                _ => "",
+            };
+            if let Ok(layout) = layout.parse() {
+                let columns = OpenOptions {
+                    columns: Some(layout),
+                    ..OpenOptions::default()
+                };
+                attack(sample.name, &sample.bytes, &columns, cases);
+            }
             // A trace read as every other format.
             for format in Format::ALL {
                 let wrong = OpenOptions {

@@ -9,7 +9,8 @@ use floatgate_sim::record::{self, Record};
 use floatgate_sim::run::{Decoded, Progress};
 
 use super::parallel;
-use super::study::{Scan, Study, document, failed, notes_text, problem, write_report};
+use super::study::{REPORT_FLAG, Scan, Study, document, failed, notes_text, problem, write_report};
+use super::taps::{Paths, Taps};
 use super::variant::Variant;
 use crate::args::CompareArgs;
 use crate::comparison;
@@ -21,7 +22,7 @@ use crate::memory;
 use crate::notes;
 use crate::output;
 use crate::progress::Bar;
-use crate::states::{self, DeviceFiles, Saved};
+use crate::states::{self, DeviceFiles, SAVE_FLAG, Saved};
 use crate::table::bytes;
 use crate::traces;
 
@@ -39,7 +40,7 @@ pub fn run(args: &CompareArgs, schemes: &[Scheme]) -> Outcome<()> {
         None => Study::new(&args.setup, schemes)?,
     };
     let (mut chosen, explicit) = match &args.load_state {
-        None => chosen(args, &study, schemes)?,
+        None => chosen(&args.scheme, &study.settings, schemes)?,
         Some(folder) => {
             let place = Place::Argument(format!("--load-state {}", folder.display()));
             let labels = saved.iter().map(|(label, _)| (&**label, place.clone()));
@@ -49,13 +50,14 @@ pub fn run(args: &CompareArgs, schemes: &[Scheme]) -> Outcome<()> {
     for (variant, (_, saved)) in chosen.iter_mut().zip(&saved) {
         variant.settings = saved.settings(schemes)?.under(variant.settings.clone());
     }
-    if let Some(folder) = &args.save_state {
-        states::make_folder(folder)?;
-    }
     let named: Vec<&Scheme> = chosen.iter().map(|variant| variant.scheme).collect();
     study.settings.check_options(&named)?;
+    let report = report_path(args);
+    let devices = || saved.iter().map(|(_, saved)| saved);
+    let report_file = [(REPORT_FLAG, report.as_deref())];
+    study.check_files(&args.setup, devices(), &report_file)?;
     let trace = study.choice.decode()?;
-    let mut scan = Scan::new(&study);
+    let mut scan = Scan::new(&study.plan, &study.settings);
     scan.add(&trace.requests);
     size(
         &mut study.plan,
@@ -78,9 +80,24 @@ pub fn run(args: &CompareArgs, schemes: &[Scheme]) -> Outcome<()> {
     if explicit && let Some(job) = jobs.iter().find(|job| job.refused.is_some()) {
         return Err(job.problem());
     }
+    let paths = Paths {
+        requests: args.requests_out.clone(),
+        series: args.series_out.clone(),
+        blocks: args.blocks_out.clone(),
+    };
+    let accepted = jobs.iter().filter(|job| job.refused.is_none());
+    let labels: Vec<&str> = accepted.map(|job| &*job.variant.label).collect();
+    paths.make_folders(&labels)?;
+    if let Some(folder) = &args.save_state {
+        states::make_folder(folder)?;
+        let states = jobs.iter().filter(|job| job.refused.is_none());
+        let states = states.map(|job| (SAVE_FLAG, job.save.as_deref()));
+        let outputs: Vec<_> = states.chain(report_file).collect();
+        study.check_files(&args.setup, [], &outputs)?;
+    }
     let workers = parallel::workers(args.jobs, &study.settings, jobs.len());
     check_memory(&jobs, workers, &trace)?;
-    let rows = play(&jobs, &trace, &study, workers);
+    let rows = play(&jobs, &trace, &study, workers, &paths);
     finish(args, &study, &jobs, rows, &trace, &scan)
 }
 
@@ -115,18 +132,17 @@ fn saved_devices(args: &CompareArgs, schemes: &[Scheme]) -> Outcome<Vec<(String,
     labels.into_iter().map(read).collect()
 }
 
-/// What to compare, and whether it was named.
-fn chosen<'a>(
-    args: &CompareArgs,
-    study: &Study,
+/// What to compare, and whether it was named: on the command line, else in the settings.
+pub(super) fn chosen<'a>(
+    names: &[String],
+    settings: &Settings,
     schemes: &'a [Scheme],
 ) -> Outcome<(Vec<Variant<'a>>, bool)> {
-    let settings = &study.settings;
     let flag = |text: &'_ String| Place::Argument(format!("--scheme {text}"));
-    let named = args.scheme.iter().map(|text| (text.as_str(), flag(text)));
+    let named = names.iter().map(|text| (text.as_str(), flag(text)));
     let in_file = settings.list("compare.schemes").iter();
     let in_file = in_file.map(|(text, place)| (text.as_str(), place.clone()));
-    let chosen = if args.scheme.is_empty() {
+    let chosen = if names.is_empty() {
         Variant::list(in_file, settings, schemes)?
     } else {
         Variant::list(named, settings, schemes)?
@@ -198,7 +214,7 @@ fn check_memory(jobs: &[Job<'_>], workers: usize, trace: &traces::Decoded) -> Ou
         .collect();
     needs.sort_unstable_by(|a, b| b.cmp(a));
     let runs: u64 = needs.iter().take(workers).sum();
-    let held = std::mem::size_of_val(&trace.requests[..]) as u64;
+    let held = trace.bytes();
     output::tell(&format!(
         "Memory: about {} ({} for the trace, {} runs at a time)",
         bytes((runs + held) as f64),
@@ -214,6 +230,7 @@ fn play(
     trace: &traces::Decoded,
     study: &Study,
     workers: usize,
+    paths: &Paths,
 ) -> Vec<Result<Record, Failure>> {
     let accepted = jobs.iter().filter(|job| job.refused.is_none());
     let runs = |job: &Job<'_>| 1 + u64::from(job.alone.is_some());
@@ -239,13 +256,21 @@ fn play(
         |task| costs[task / 2],
         |task| {
             let job = &jobs[task / 2];
-            let load = job.saved.as_ref();
-            let (config, save) = match task % 2 {
-                0 => (Some(&job.config), job.save.as_deref()),
-                _ => (job.alone.as_ref(), None),
+            // The files are about the run under load. The same device is under both.
+            let (config, paths, save) = match task % 2 {
+                0 => (
+                    Some(&job.config),
+                    paths.of(&job.variant.label),
+                    job.save.as_deref(),
+                ),
+                _ => (job.alone.as_ref(), Paths::default(), None),
             };
-            let files = DeviceFiles { load, save };
-            config.map(|config| play_one(job, config, &study.plan, files, trace, &bar))
+            let device = DeviceFiles {
+                plan: &study.plan,
+                load: job.saved.as_ref(),
+                save,
+            };
+            config.map(|config| play_one(job, config, device, trace, &bar, paths))
         },
     )
     .into_iter();
@@ -283,10 +308,10 @@ fn time_of_first(job: &Job<'_>, trace: &traces::Decoded) -> u64 {
 fn play_one(
     job: &Job<'_>,
     config: &RunConfig,
-    plan: &Plan,
-    files: DeviceFiles<'_>,
+    device: DeviceFiles<'_>,
     trace: &traces::Decoded,
     bar: &Bar,
+    paths: Paths,
 ) -> Result<Record, Failure> {
     if let Some(failure) = &job.refused {
         return Err(failure.clone());
@@ -298,12 +323,18 @@ fn play_one(
             bar.add(n);
         }
     };
-    let scheme = job.variant.scheme;
-    let mut record = guarded(|| {
-        let mut source = Decoded::new(&trace.requests);
-        files.run(scheme, plan, config, &mut source, &mut progress, None)
-    })
-    .map_err(|failure| files.blame(failure))?;
+    let mut source = Decoded::new(&trace.requests);
+    let played = guarded(|| {
+        let taps = Taps::open(paths, 0)?;
+        taps.play(
+            job.variant.scheme,
+            device,
+            config,
+            &mut source,
+            &mut progress,
+        )
+    });
+    let (mut record, _) = played.map_err(|failure| device.blame(failure))?;
     record.scheme.clone_from(&job.variant.label);
     Ok(record)
 }
@@ -344,7 +375,7 @@ fn finish(
     let results = rows.into_iter().zip(jobs);
     let results = results.map(|(row, job)| match row {
         Ok(record) => record::Outcome::Record(Box::new(record)),
-        Err(failure) => failed(&job.config, job.variant.scheme.info.title, failure),
+        Err(failure) => failed(&job.config.scheme, job.variant.scheme.info.title, failure),
     });
     let document = document(&trace.about, &study.plan, results.collect(), notes);
     if args.setup.json {
@@ -352,8 +383,14 @@ fn finish(
     } else {
         output::print(&format!("\n{tables}{}\n", notes_text(&document.notes)))?;
     }
+    for folder in [&args.requests_out, &args.series_out, &args.blocks_out]
+        .into_iter()
+        .flatten()
+    {
+        output::tell(&format!("Files: one a scheme in {}", folder.display()));
+    }
     if let Some(path) = report_path(args) {
-        write_report(&path, &document)?;
+        write_report(&path, &crate::report::html(&document))?;
     }
     bug.map_or(Ok(()), Err)
 }

@@ -3,8 +3,10 @@
 use std::process::ExitCode;
 
 use floatgate_catalog::{Catalog, Scheme};
+use floatgate_core::Start;
 use floatgate_core::options::OptionValue;
 use floatgate_core::options::Value as OptionGiven;
+use floatgate_device::image::format::BLOCKS_MAX;
 use floatgate_device::image::{self, CheckReport, DumpSelection, ImageError, ImageInfo, ImageSpec};
 use floatgate_device::spares::pairs::PairGuard;
 use floatgate_device::stored::{check_image, scrub_image};
@@ -17,6 +19,7 @@ use crate::config::resolve::{Plan, refused};
 use crate::config::sizing::{Extent, size};
 use crate::errors::{EXIT_DIFFERENT, Outcome, Problem};
 use crate::output;
+use crate::progress::Bar;
 
 /// The scheme of an image for which none is named.
 const DEFAULT_SCHEME: &str = "page";
@@ -32,8 +35,11 @@ pub fn create(args: &ImageCreateArgs, schemes: &[Scheme]) -> Outcome<()> {
         .or_else(|| settings.text("scheme.name"));
     let scheme = find(schemes, named.unwrap_or(DEFAULT_SCHEME))?;
     settings.check_options(&[scheme])?;
+    // Tables for every page are made and looked through twice, so a large image takes a while.
+    let waiting = Bar::waiting("makes the image");
     let spec = spec_of(args, &settings, scheme)?;
     let made = scheme.life.stored.create(&args.file, &spec);
+    waiting.done();
     let made = made.map_err(|error| not_made(&settings, scheme, error))?;
     show_info(&made, args.json)
 }
@@ -46,6 +52,9 @@ fn spec_of(args: &ImageCreateArgs, settings: &Settings, scheme: &Scheme) -> Outc
         let pages = DEFAULT_CAPACITY.div_ceil(plan.device.part.page_bytes.into());
         plan.device.logical_pages = pages.max(1);
     }
+    check_size(&plan, settings)?;
+    // What is simulated to find the number of blocks need not be filled.
+    plan.start = Start::Empty;
     let nothing = Extent::new(&plan.host, plan.device.part.page_bytes);
     let this = std::slice::from_ref(scheme);
     size(&mut plan, settings, &nothing, this, &[scheme])?;
@@ -77,6 +86,33 @@ fn spec_of(args: &ImageCreateArgs, settings: &Settings, scheme: &Scheme) -> Outc
         part: device.part.name.into(),
         erase_limit: device.part.endurance.unwrap_or(0),
     })
+}
+
+/// Refuses before the work what no image can hold.
+fn check_size(plan: &Plan, settings: &Settings) -> Outcome<()> {
+    let (pages, part) = (plan.device.logical_pages, &plan.device.part);
+    let pages_max = u64::from(u32::MAX - 1);
+    let place = settings.place("device.capacity");
+    if pages > pages_max {
+        let text = format!(
+            "an image of {pages} pages of {} bytes is needed; at most {pages_max} are possible",
+            part.page_bytes
+        );
+        let help = "larger pages (device.page_bytes), or less capacity (device.capacity_gib)";
+        return Err(Problem::new(text).at(&place).help(help));
+    }
+    let blocks = pages.div_ceil(part.pages_per_block.into());
+    if blocks >= u64::from(BLOCKS_MAX) {
+        let text = format!(
+            "an image of {blocks} blocks of {} pages of {} bytes is needed, spare ones not counted; less than \
+             {BLOCKS_MAX} are possible",
+            part.pages_per_block, part.page_bytes
+        );
+        let help = "more pages a block (device.pages_per_block), larger pages (device.page_bytes), or less \
+                    capacity (device.capacity_gib)";
+        return Err(Problem::new(text).at(&place).help(help));
+    }
+    Ok(())
 }
 
 fn not_made(settings: &Settings, scheme: &Scheme, error: DeviceError) -> Problem {
@@ -143,11 +179,41 @@ pub fn dump(args: &ImageDumpArgs) -> Outcome<()> {
         data_bytes: args.data,
         rows_max: args.rows,
     };
+    check_selection(args)?;
     let dump = image::dump(&args.file, &selection).map_err(unusable)?;
     if args.json {
         return output::print_json(&dump);
     }
-    output::print(&dump.to_string())
+    match (&dump.rows[..], args.lpn, args.block) {
+        ([], Some(lpn), _) => output::print(&format!(
+            "no page here holds logical page {lpn}: it was never written, or trimmed since\n"
+        )),
+        ([], None, Some(block)) => output::print(&format!(
+            "every page of block {block} is erased; --erased lists them\n"
+        )),
+        ([], None, None) => output::print("every page is erased; --erased lists them\n"),
+        _ => output::print(&dump.to_string()),
+    }
+}
+
+/// Refuses a block or page that the image does not have.
+fn check_selection(args: &ImageDumpArgs) -> Outcome<()> {
+    if args.block.is_none() && args.lpn.is_none() {
+        return Ok(());
+    }
+    let geometry = image::header_of(&args.file).map_err(unusable)?.geometry;
+    for (flag, given, what, number) in [
+        ("--block", args.block, "physical blocks", geometry.blocks()),
+        ("--lpn", args.lpn, "logical pages", geometry.logical_pages),
+    ] {
+        if let Some(given) = given.filter(|&given| given >= number) {
+            return Err(
+                Problem::new(format!("{flag} {given}: the image has {number} {what}"))
+                    .help(format!("{flag} takes 0 to {}", number.saturating_sub(1))),
+            );
+        }
+    }
+    Ok(())
 }
 
 /// An image that cannot be read, with what helps.

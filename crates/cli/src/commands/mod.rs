@@ -14,6 +14,8 @@ pub mod run;
 pub mod schema;
 pub mod schemes;
 mod study;
+pub mod sweep;
+mod taps;
 pub mod torture;
 pub mod trace_convert;
 pub mod trace_generate;

@@ -2,11 +2,11 @@
 
 use floatgate_catalog::Scheme;
 use floatgate_sim::record;
-use floatgate_sim::requests::{RequestRow, RequestsFile};
-use floatgate_sim::run::{Progress, TakeRows};
+use floatgate_sim::run::Progress;
 use floatgate_sim::streamed::Streamed;
 
-use super::study::{Scan, Study, document, notes_text, problem, write_report};
+use super::study::{REPORT_FLAG, Scan, Study, document, notes_text, problem, write_report};
+use super::taps::{Paths, Taps};
 use super::variant::Variant;
 use crate::args::RunArgs;
 use crate::config::sizing::{guarded, size, try_out};
@@ -15,8 +15,8 @@ use crate::memory;
 use crate::notes;
 use crate::output;
 use crate::progress::Bar;
-use crate::report::text;
-use crate::states::{self, DeviceFiles, Saved};
+use crate::report::{self, text, why};
+use crate::states::{DeviceFiles, SAVE_FLAG, Saved};
 use crate::table::bytes;
 use crate::traces::About;
 
@@ -28,9 +28,6 @@ const DEFAULT_SCHEME: &str = "page";
 /// Runs the scheme and prints its result.
 pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
     let saved = args.load_state.as_deref().map(Saved::read).transpose()?;
-    if let Some(path) = &args.save_state {
-        states::check_target(path)?;
-    }
     let mut study = match &saved {
         Some(saved) => Study::on(saved.settings(schemes)?, &args.setup, schemes)?,
         None => Study::new(&args.setup, schemes)?,
@@ -47,6 +44,22 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
     let variant = Variant::parse(named, &place, &study.settings, schemes)?;
     let scheme = variant.scheme;
     study.settings.check_options(&[scheme])?;
+    let outputs = [
+        (REPORT_FLAG, args.setup.report.as_deref()),
+        ("--requests-out", args.requests_out.as_deref()),
+        ("--series-out", args.series_out.as_deref()),
+        ("--blocks-out", args.blocks_out.as_deref()),
+        (SAVE_FLAG, args.save_state.as_deref()),
+    ];
+    study.check_files(&args.setup, &saved, &outputs)?;
+    let paths = Paths {
+        requests: args.requests_out.clone(),
+        series: args.series_out.clone(),
+        blocks: args.blocks_out.clone(),
+    };
+    let taps = Taps::open(paths, args.slowest.unwrap_or(0) as usize)?;
+    // The trace is read twice: to size the device, and to play it.
+    study.choice.keep_streams()?;
     let (scan, about) = scan(&study)?;
     size(
         &mut study.plan,
@@ -75,45 +88,30 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
         Progress::Ageing => bar.message("ages"),
         Progress::Played(n) => bar.add(n),
     };
-    let mut rows = match &args.requests_out {
-        Some(path) => Some(RequestsFile::create(path)?),
-        None => None,
-    };
     let device = DeviceFiles {
+        plan: &study.plan,
         load: saved.as_ref(),
         save: args.save_state.as_deref(),
     };
-    let record = guarded(|| {
+    let played = guarded(|| {
         let mut source = Streamed::new(move || choice.open())?;
-        let mut write_rows = rows
-            .as_mut()
-            .map(|file| |rows: &[RequestRow]| file.write(rows));
-        let take_rows = write_rows.as_mut().map(|write| write as &mut TakeRows<'_>);
-        let plan = &study.plan;
-        device.run(scheme, plan, &config, &mut source, &mut progress, take_rows)
+        taps.play(scheme, device, &config, &mut source, &mut progress)
     });
     bar.done();
-    let record = record.map_err(|failure| device.blame(failure));
-    let mut record = record.map_err(|failure| problem(&variant, failure))?;
+    let played = played.map_err(|failure| device.blame(failure));
+    let (mut record, told) = played.map_err(|failure| problem(&variant, failure))?;
     record.scheme.clone_from(&variant.label);
     if let Some(path) = &args.save_state {
         output::tell(&format!("State:  {}", path.display()));
     }
-    if let (Some(file), Some(path)) = (rows, &args.requests_out) {
-        let written = file.finish()?;
-        output::tell(&format!(
-            "Requests: {} rows in {}",
-            written.rows,
-            path.display()
-        ));
-    }
+    told.iter().for_each(|line| output::tell(line));
     let notes = notes::of(
         &[&record],
         &study.plan,
         &study.settings,
         &scan.seen(&study.plan),
     );
-    let text = text::of(&record);
+    let text = format!("{}{}", text::of(&record), why::of(&record));
     let results = vec![record::Outcome::Record(Box::new(record))];
     let document = document(&about, &study.plan, results, notes);
     if args.setup.json {
@@ -122,14 +120,14 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
         output::print(&format!("\n{text}{}\n", notes_text(&document.notes)))?;
     }
     match &args.setup.report {
-        Some(path) => write_report(path, &document),
+        Some(path) => write_report(path, &report::html(&document)),
         None => Ok(()),
     }
 }
 
 /// Reads the trace once before the run: whatever is wrong with it shows now, and the device can be sized.
 fn scan(study: &Study) -> Outcome<(Scan, About)> {
-    let mut scan = Scan::new(study);
+    let mut scan = Scan::new(&study.plan, &study.settings);
     let mut reader = study.choice.open()?;
     let mut batch = Vec::with_capacity(BATCH);
     while reader.next_batch(&mut batch, BATCH)? > 0 {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use floatgate_catalog::Scheme;
-use floatgate_sim::config::{Beyond, RunConfig};
+use floatgate_sim::config::Beyond;
 use floatgate_sim::record::{
     self, Configuration, DeviceSettings, Document, Failed, HostSettings, Reason, RunSettings,
     SCHEMA,
@@ -19,7 +19,7 @@ use crate::config::sizing::{Extent, Failure, given_bytes};
 use crate::errors::{Outcome, Problem};
 use crate::notes::Seen;
 use crate::output;
-use crate::report;
+use crate::states::Saved;
 use crate::traces::{About, Choice};
 
 /// Settings that are right one by one and together, and the trace they are about.
@@ -47,7 +47,7 @@ impl Study {
     /// As [`Study::new`].
     pub fn on(saved: Settings, setup: &Setup, schemes: &[Scheme]) -> Outcome<Self> {
         let given = Settings::load(setup.config.as_deref(), &setup.set, schemes)?;
-        Self::made(saved.under(given), &setup.trace)
+        Self::made(saved.under(given), setup, &setup.trace)
     }
 
     /// The same with other files than the setup's.
@@ -56,11 +56,11 @@ impl Study {
     /// As [`Study::new`].
     pub fn of(setup: &Setup, files: &[String], schemes: &[Scheme]) -> Outcome<Self> {
         let settings = Settings::load(setup.config.as_deref(), &setup.set, schemes)?;
-        Self::made(settings, files)
+        Self::made(settings, setup, files)
     }
 
-    fn made(settings: Settings, files: &[String]) -> Outcome<Self> {
-        let choice = Choice::of(files, &settings)?;
+    fn made(settings: Settings, setup: &Setup, files: &[String]) -> Outcome<Self> {
+        let choice = Choice::of(files, &setup.columns, &settings)?;
         let plan = Plan::of(&settings)?;
         Ok(Self {
             settings,
@@ -68,6 +68,37 @@ impl Study {
             plan,
         })
     }
+
+    /// Finds out before the work whether the files that are asked for, each with its flag, can be written. The saved
+    /// devices are read too.
+    ///
+    /// # Errors
+    /// As [`output::check_files`].
+    pub fn check_files<'a>(
+        &'a self,
+        setup: &'a Setup,
+        saved: impl IntoIterator<Item = &'a Saved>,
+        outputs: &[(&str, Option<&Path>)],
+    ) -> Outcome<()> {
+        let saved = saved.into_iter().map(Saved::path);
+        let config = setup.config.as_deref();
+        check_outputs(outputs, self.choice.paths().chain(config).chain(saved))
+    }
+}
+
+/// Finds out before the work whether the files that are asked for, each with its flag, can be written.
+///
+/// # Errors
+/// As [`output::check_files`].
+pub fn check_outputs<'a>(
+    outputs: &[(&str, Option<&Path>)],
+    inputs: impl Iterator<Item = &'a Path>,
+) -> Outcome<()> {
+    let asked = outputs
+        .iter()
+        .filter_map(|&(flag, path)| Some((flag, path?)));
+    let (asked, inputs): (Vec<_>, Vec<_>) = (asked.collect(), inputs.collect());
+    output::check_files(&asked, &inputs)
 }
 
 /// The problem of a failed run, pointing at the setting to blame where there is one.
@@ -103,14 +134,13 @@ pub struct Scan {
 
 impl Scan {
     /// Nothing seen yet.
-    pub fn new(study: &Study) -> Self {
-        let plan = &study.plan;
+    pub fn new(plan: &Plan, settings: &Settings) -> Self {
         let wraps = plan.host.beyond == Beyond::Wrap;
         Self {
             extent: Extent::new(&plan.host, plan.device.part.page_bytes),
             first_ns: None,
             last_ns: 0,
-            wraps_at: wraps.then(|| given_bytes(plan, &study.settings)).flatten(),
+            wraps_at: wraps.then(|| given_bytes(plan, settings)).flatten(),
             wrapped: 0,
         }
     }
@@ -167,9 +197,9 @@ pub fn configuration(plan: &Plan) -> Configuration {
 }
 
 /// What a scheme of a comparison has instead of a record.
-pub fn failed(config: &RunConfig, title: &str, failure: Failure) -> record::Outcome {
+pub fn failed(scheme: &str, title: &str, failure: Failure) -> record::Outcome {
     record::Outcome::Failed(Failed {
-        scheme: config.scheme.clone(),
+        scheme: scheme.into(),
         title: title.into(),
         reason: match failure {
             Failure::Refused(refusal) => Reason::Refused(refusal.message),
@@ -179,12 +209,15 @@ pub fn failed(config: &RunConfig, title: &str, failure: Failure) -> record::Outc
     })
 }
 
+/// The flag of the report.
+pub const REPORT_FLAG: &str = "--report";
+
 /// Writes the report and says where it is.
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn write_report(path: &Path, document: &Document) -> Outcome<()> {
-    output::write_file(path, &report::html(document))?;
+pub fn write_report(path: &Path, html: &str) -> Outcome<()> {
+    output::write_file(REPORT_FLAG, path, html)?;
     output::tell(&format!("Report: {}", path.display()));
     Ok(())
 }

@@ -12,35 +12,34 @@ use crate::traces::{About, Choice};
 /// Reads a trace and writes it again.
 pub fn run(args: &ConvertArgs) -> Outcome<()> {
     let read = &args.read;
-    let choice = Choice::new(
-        std::slice::from_ref(&args.file),
-        read.from.as_deref(),
-        read.volume.as_deref(),
-        read.page_bytes,
-    )?;
+    let choice = Choice::new(std::slice::from_ref(&args.file), read)?;
+    let inputs: Vec<_> = choice.paths().collect();
+    output::check_files(&[("OUT", &args.out)], &inputs)?;
     let mut reader = choice.open()?;
     let mut writer = Writer::create(
         &args.out,
         &write_options(args.to.as_deref(), read.page_bytes)?,
     )?;
-    while let Some(request) = reader.next()? {
-        writer.write(&request)?;
-    }
     let format = writer.format();
-    let summary = writer.finish()?;
+    let written = (|| {
+        while let Some(request) = reader.next()? {
+            writer.write(&request)?;
+        }
+        writer.finish()
+    })();
+    let Some(summary) = output::unless_unread(written)? else {
+        return Ok(());
+    };
     let about = About::of(&choice, &reader);
     if args.json {
         let written = serde_json::to_value(summary).unwrap_or_default();
-        return output::print_json(
-            &json!({"trace": about.record(), "format": format.name(), "written": written}),
-        );
+        let value = json!({"trace": about.record(), "format": format.name(), "written": written});
+        return output::report(&args.out, &output::json(&value)?);
     }
     let out = args.out.display();
-    output::print(&format!(
-        "{}\n{out} ({format}): {}\n",
-        about.describe(),
-        summary_text(&summary)
-    ))
+    let text = summary_text(&summary);
+    let text = format!("{}\n{out} ({format}): {text}\n", about.describe());
+    output::report(&args.out, &text)
 }
 
 /// The format that was asked for, if any.

@@ -42,23 +42,25 @@ pub fn run(args: &GenerateArgs) -> Outcome<()> {
             "--out FILE; its name tells the format: .pages, .csv, .parquet, with .xz, .zst, ...",
         ));
     };
+    output::check_files(&[("--out", out)], &[])?;
     let mut writer = Writer::create(out, &write_options(args.to.as_deref(), args.page_bytes)?)?;
-    for request in requests {
-        writer.write(&request.to_request(args.page_bytes))?;
-    }
     let format = writer.format();
-    let summary = writer.finish()?;
+    let written = (|| {
+        for request in requests {
+            writer.write(&request.to_request(args.page_bytes))?;
+        }
+        writer.finish()
+    })();
+    let Some(summary) = output::unless_unread(written)? else {
+        return Ok(());
+    };
     if args.json {
         let written = serde_json::to_value(summary).unwrap_or_default();
-        return output::print_json(
-            &json!({"generator": name, "format": format.name(), "written": written}),
-        );
+        let value = json!({"generator": name, "format": format.name(), "written": written});
+        return output::report(out, &output::json(&value)?);
     }
-    output::print(&format!(
-        "{} ({format}): {}\n",
-        out.display(),
-        summary_text(&summary)
-    ))
+    let text = summary_text(&summary);
+    output::report(out, &format!("{} ({format}): {text}\n", out.display()))
 }
 
 fn param_names(generator: &str) -> Vec<&'static str> {

@@ -17,12 +17,7 @@ const SIZES_SHOWN: usize = 12;
 /// Reads a trace and prints what kind of workload it is.
 pub fn run(args: &InfoArgs) -> Outcome<()> {
     let read = &args.read;
-    let choice = Choice::new(
-        &args.files,
-        read.from.as_deref(),
-        read.volume.as_deref(),
-        read.page_bytes,
-    )?;
+    let choice = Choice::new(&args.files, read)?;
     let mut options = StatsOptions {
         page_bytes: read.page_bytes,
         ..StatsOptions::default()

@@ -17,6 +17,9 @@ pub struct Variant<'a> {
     pub label: String,
     /// The settings of all, and its own options.
     pub settings: Settings,
+    /// Its own options, as they were written.
+    own: Vec<(String, String)>,
+    place: Place,
 }
 
 impl<'a> Variant<'a> {
@@ -33,9 +36,8 @@ impl<'a> Variant<'a> {
         let mut words = text.trim().split(':');
         let name = words.next().unwrap_or_default().trim();
         let scheme = find(schemes, name).map_err(|problem| problem.at(place))?;
-        let mut settings = settings.clone();
         let mut label = name.to_string();
-        let mut given = Vec::new();
+        let mut own: Vec<(String, String)> = Vec::new();
         for word in words {
             let (key, value) = word.split_once('=').ok_or_else(|| {
                 Problem::new(format!("{word:?} is no option of the form option=value"))
@@ -43,18 +45,35 @@ impl<'a> Variant<'a> {
                     .help("for example --scheme fast,fast:sw_log=false:log_blocks=64")
             })?;
             let (key, value) = (key.trim(), value.trim());
-            if given.contains(&key) {
+            if own.iter().any(|(known, _)| known == key) {
                 let text = format!("{text} says {key} twice");
                 return Err(Problem::new(text).at(place).help("keep one of the two"));
             }
-            given.push(key);
-            settings.add_option(name, key, value, place.clone(), schemes)?;
+            own.push((key.into(), value.into()));
             label += &format!(":{key}={value}");
         }
-        Ok(Self {
+        let variant = Self {
             scheme,
             label,
+            settings: settings.clone(),
+            own,
+            place: place.clone(),
+        };
+        variant.under(settings)
+    }
+
+    /// The same under other settings.
+    ///
+    /// # Errors
+    /// Points at an option that the scheme does not have.
+    pub fn under(&self, settings: &Settings) -> Outcome<Self> {
+        let mut settings = settings.clone();
+        for (key, value) in &self.own {
+            settings.add_option(self.scheme, key, value, self.place.clone())?;
+        }
+        Ok(Self {
             settings,
+            ..self.clone()
         })
     }
 
@@ -64,6 +83,8 @@ impl<'a> Variant<'a> {
             scheme,
             label: scheme.info.key.into(),
             settings: settings.clone(),
+            own: Vec::new(),
+            place: Place::Default,
         };
         schemes.iter().map(plain).collect()
     }

@@ -41,12 +41,14 @@ pub(super) fn checked(
         (Kind::Text, _) => Err(wrong("a text in quotes".into())),
         (Kind::List, Plain::List(_)) => Ok(value),
         // On the command line a comma does what the brackets do in a file.
-        (Kind::List, Plain::Text(words)) if matches!(place, Place::Argument(_)) => Ok(Plain::List(
-            words
-                .split(',')
-                .map(|word| (word.trim().to_string(), place.clone()))
-                .collect(),
-        )),
+        (Kind::List, Plain::Text(words)) if !matches!(place, Place::File { .. }) => {
+            Ok(Plain::List(
+                words
+                    .split(',')
+                    .map(|word| (word.trim().to_string(), place.clone()))
+                    .collect(),
+            ))
+        }
         (Kind::List, _) => Err(wrong("a list of texts, as [\"fill\", \"settle\"]".into())),
         (Kind::Time | Kind::Size, _) => with_unit(key, factor, &value)
             .ok_or_else(|| unit_hint(wrong(unit_text(key, full)), &value)),

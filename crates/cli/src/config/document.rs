@@ -27,8 +27,15 @@ pub fn example(schemes: &[Scheme]) -> String {
             out.push_str(&entry(&key.written(), example, &about));
         }
     }
+    out.push_str(&format!(
+        "\n# {VARY}\n# [vary]\n# device.log_percent = \"3..20\"\n# host.queue_depth = [1, 8, 32]\n"
+    ));
     out
 }
+
+/// What the table of `sweep` is for.
+const VARY: &str =
+    "What `sweep` varies, and no other command takes: keys with their sections, and their values.";
 
 fn scheme_sections(out: &mut String, schemes: &[Scheme]) {
     let about = SECTIONS
@@ -111,6 +118,8 @@ pub fn schema(schemes: &[Scheme]) -> Value {
         }
         sections.insert(section.into(), table(about, properties));
     }
+    let vary = json!({"description": VARY, "type": "object"});
+    sections.insert("vary".into(), vary);
     let mut schema = table("Floatgate configuration", sections);
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
     schema

@@ -149,6 +149,7 @@ const NUMBER_MAX: f64 = 1e12;
 pub const KEYS: &[Key] = &[
     key("trace", "file", Kind::Text, "\"oltp-postgres\"", "a trace file (from this file's folder), or a bundled trace: oltp-postgres, desktop"),
     key("trace", "format", Kind::Text, "\"msr\" <by content>", "format, where detection should not decide; `floatgate trace info --help` lists them"),
+    key("trace", "columns", Kind::Text, "\"time:s,offset:B,size:B,op\" <none>", "what the columns of a CSV or Parquet trace hold, instead of a format (docs/formats.md)"),
     key("trace", "volume", Kind::Text, "\"0\" <all>", "only the requests of this volume"),
     key("trace", "page_bytes", Kind::Whole(512, 1 << 24), "4096 <what the file says, or 4096>", "page size of a trace that counts in pages"),
     key("device", "part", Kind::Text, "\"slc_large_block\"", "the flash part; `floatgate parts` lists them; every figure below overrides the part's"),

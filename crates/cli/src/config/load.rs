@@ -1,5 +1,6 @@
 //! Reading settings: from the text of a TOML file, and from the arguments of `--set`.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,12 +21,8 @@ impl Settings {
     pub fn load(file: Option<&Path>, sets: &[String], schemes: &[Scheme]) -> Outcome<Self> {
         let mut settings = Self::default();
         if let Some(path) = file {
-            let name = path.display().to_string();
-            let text = std::fs::read_to_string(path).map_err(|error| {
-                Problem::new(format!("cannot read the configuration {name}: {error}"))
-                    .help("`floatgate config > floatgate.toml` makes one to start from")
-            })?;
-            settings.add_text(&name, text, schemes)?;
+            let source = read(path)?;
+            settings.add_sections(&source, parsed(&source)?.get_ref().iter(), schemes)?;
         }
         let mut given = Self::default();
         for set in sets {
@@ -44,9 +41,18 @@ impl Settings {
             name: name.into(),
             text,
         });
-        let table = DeTable::parse(&source.text).map_err(|error| syntax(&source, &error))?;
+        self.add_sections(&source, parsed(&source)?.get_ref().iter(), schemes)
+    }
+
+    /// Adds sections of a parsed text.
+    pub(super) fn add_sections<'a>(
+        &mut self,
+        source: &Arc<Source>,
+        sections: impl Iterator<Item = Section<'a>>,
+        schemes: &[Scheme],
+    ) -> Outcome<()> {
         let mut in_file = Self::default();
-        for (section, value) in table.get_ref() {
+        for (section, value) in sections {
             let place = Place::File {
                 source: source.clone(),
                 span: section.span(),
@@ -60,7 +66,7 @@ impl Settings {
                 )));
             };
             let mut reader = FileReader {
-                source: &source,
+                source,
                 schemes,
                 settings: &mut in_file,
             };
@@ -86,14 +92,36 @@ impl Settings {
 
     fn add(&mut self, argument: &str, schemes: &[Scheme], overrides: bool) -> Outcome<()> {
         let place = Place::Argument(format!("--set {argument}"));
-        let form = || {
-            Problem::new("an override has the form section.key=value")
-                .at(&place)
-                .help("for example --set device.dies=4 or --set schemes.fast.log_blocks=64")
+        let Some((path, text)) = argument.split_once('=') else {
+            return Err(form(&place));
         };
-        let (path, text) = argument.split_once('=').ok_or_else(form)?;
-        let (section, key) = path.trim().rsplit_once('.').ok_or_else(form)?;
         let value = argument_value(text.trim(), &place);
+        self.put(path.trim(), value, place, schemes, overrides)
+    }
+
+    /// Sets the key of a path as it is written, unit and all, to a value; it wins over what was there.
+    ///
+    /// # Errors
+    /// Points at the place.
+    pub(super) fn assign(
+        &mut self,
+        path: &str,
+        value: Plain,
+        place: Place,
+        schemes: &[Scheme],
+    ) -> Outcome<()> {
+        self.put(path, value, place, schemes, true)
+    }
+
+    fn put(
+        &mut self,
+        path: &str,
+        value: Plain,
+        place: Place,
+        schemes: &[Scheme],
+        overrides: bool,
+    ) -> Outcome<()> {
+        let (section, key) = path.rsplit_once('.').ok_or_else(|| form(&place))?;
         if let Some(scheme) = section.strip_prefix("schemes.") {
             let scheme = scheme.trim_matches('"');
             return set_option(self, Some(scheme), key, value, place, schemes, overrides);
@@ -101,28 +129,59 @@ impl Settings {
         check_section(section, &place)?;
         set_key(self, section, key, value, place, schemes, overrides)
     }
-}
 
-impl Settings {
     /// Adds an option of one scheme that was given elsewhere than by `--set`; it wins over what was there.
     ///
     /// # Errors
     /// Points at the place.
     pub fn add_option(
         &mut self,
-        scheme: &str,
+        scheme: &Scheme,
         key: &str,
         text: &str,
         place: Place,
-        schemes: &[Scheme],
     ) -> Outcome<()> {
         let value = argument_value(text, &place);
-        set_option(self, Some(scheme), key, value, place, schemes, true)
+        let schemes = std::slice::from_ref(scheme);
+        set_option(
+            self,
+            Some(scheme.info.key),
+            key,
+            value,
+            place,
+            schemes,
+            true,
+        )
     }
 }
 
+/// The problem of an override that has not the form of one.
+fn form(place: &Place) -> Problem {
+    Problem::new("an override has the form section.key=value")
+        .at(place)
+        .help("for example --set device.dies=4 or --set schemes.fast.log_blocks=64")
+}
+
+/// A section of a parsed file: its name and what it holds.
+pub(super) type Section<'a> = (&'a Spanned<Cow<'a, str>>, &'a Spanned<DeValue<'a>>);
+
+/// The sections of a file.
+pub(super) fn parsed(source: &Arc<Source>) -> Outcome<Spanned<DeTable<'_>>> {
+    DeTable::parse(&source.text).map_err(|error| syntax(source, &error))
+}
+
+/// The text of a configuration file.
+pub(super) fn read(path: &Path) -> Outcome<Arc<Source>> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Problem::new(format!("cannot read the configuration {name}: {error}"))
+            .help("`floatgate config > floatgate.toml` makes one to start from")
+    })?;
+    Ok(Arc::new(Source { name, text }))
+}
+
 /// A value of the command line: TOML where it is, else a word; commas make a list of words where needed.
-fn argument_value(text: &str, place: &Place) -> Plain {
+pub(super) fn argument_value(text: &str, place: &Place) -> Plain {
     match DeValue::parse(text) {
         Ok(value) => {
             plain(value.get_ref(), &|_| place.clone()).unwrap_or_else(|_| Plain::Text(text.into()))
@@ -146,6 +205,11 @@ fn check_section(section: &str, place: &Place) -> Outcome<()> {
     let known: Vec<&str> = SECTIONS.iter().map(|(name, _)| *name).collect();
     if known.contains(&section) {
         return Ok(());
+    }
+    if section == "vary" {
+        return Err(Problem::new("[vary] is for `floatgate sweep` alone")
+            .at(place)
+            .help("floatgate sweep FILE, or leave the section out"));
     }
     Err(suggest(
         Problem::new(format!("no section {section}")).at(place),
@@ -239,6 +303,18 @@ impl FileReader<'_> {
     }
 }
 
+/// Whether there is a key of that path as it is written, whatever value it takes.
+pub(super) fn is_key(path: &str, schemes: &[Scheme]) -> bool {
+    let (section, key) = path.rsplit_once('.').unwrap_or(("", path));
+    match section.strip_prefix("schemes.") {
+        Some(scheme) => has_option(schemes, Some(scheme.trim_matches('"')), key),
+        None => {
+            keys::find(section, key).is_some()
+                || (section == "scheme" && has_option(schemes, None, key))
+        }
+    }
+}
+
 fn has_option(schemes: &[Scheme], scheme: Option<&str>, key: &str) -> bool {
     let mut of = schemes
         .iter()
@@ -246,7 +322,7 @@ fn has_option(schemes: &[Scheme], scheme: Option<&str>, key: &str) -> bool {
     of.any(|s| s.info.options.iter().any(|option| option.key == key))
 }
 
-fn plain(
+pub(super) fn plain(
     value: &DeValue<'_>,
     place: &dyn Fn(&Spanned<DeValue<'_>>) -> Place,
 ) -> Result<Plain, String> {

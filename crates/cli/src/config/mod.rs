@@ -5,9 +5,11 @@ mod check;
 pub mod document;
 pub mod keys;
 mod load;
+mod ranges;
 pub use load::unknown_scheme;
 pub mod resolve;
 pub mod sizing;
+pub mod vary;
 pub mod written;
 
 use std::collections::BTreeMap;

@@ -69,7 +69,20 @@ pub fn size(
     schemes: &[Scheme],
     named: &[&Scheme],
 ) -> Outcome<()> {
-    capacity(plan, settings, extent)?;
+    capacity(plan, settings, extent.bytes())?;
+    blocks(plan, settings, schemes, named)
+}
+
+/// Gives a plan that has its capacity its blocks.
+///
+/// # Errors
+/// If the device does not fit into memory.
+pub fn blocks(
+    plan: &mut Plan,
+    settings: &Settings,
+    schemes: &[Scheme],
+    named: &[&Scheme],
+) -> Outcome<()> {
     if plan.blocks_from_share {
         let data = plan.data_blocks_per_die();
         let share = (data as f64 * plan.spare_percent / 100.0).ceil() as u64;
@@ -120,7 +133,7 @@ fn refusing(plan: &Plan, settings: &Settings, schemes: &[&Scheme]) -> Vec<String
 }
 
 /// The schemes that have a say in the size.
-fn tried<'a>(plan: &Plan, schemes: &'a [Scheme], named: &[&'a Scheme]) -> Vec<&'a Scheme> {
+pub fn tried<'a>(plan: &Plan, schemes: &'a [Scheme], named: &[&'a Scheme]) -> Vec<&'a Scheme> {
     if plan.device.logical_pages <= TRIAL_PAGES_MAX {
         schemes.iter().collect()
     } else {
@@ -141,7 +154,7 @@ pub fn estimate(
     named: &[&Scheme],
 ) -> Outcome<u64> {
     let mut plan = plan.clone();
-    capacity(&mut plan, settings, extent)?;
+    capacity(&mut plan, settings, extent.bytes())?;
     let schemes = tried(&plan, schemes, named);
     if plan.blocks_from_share {
         let data = plan.data_blocks_per_die();
@@ -164,21 +177,20 @@ pub fn given_bytes(plan: &Plan, settings: &Settings) -> Option<u64> {
         return None;
     }
     let mut plan = plan.clone();
-    let nothing = Extent::new(&plan.host, plan.device.part.page_bytes);
     // What is wrong is told when the device is sized.
-    capacity(&mut plan, settings, &nothing).ok()?;
+    capacity(&mut plan, settings, 0).ok()?;
     Some(plan.device.logical_pages * u64::from(plan.device.part.page_bytes))
 }
 
-/// Capacity, dies and channels.
-fn capacity(plan: &mut Plan, settings: &Settings, extent: &Extent) -> Outcome<()> {
+/// Gives the plan its capacity, dies and channels, on a trace that needs so many bytes.
+///
+/// # Errors
+/// If the channels are more than the dies, or the pages more than there can be.
+pub fn capacity(plan: &mut Plan, settings: &Settings, trace_bytes: u64) -> Outcome<()> {
     let device = &mut plan.device;
     let pages_per_block = u64::from(device.part.pages_per_block);
     if plan.capacity_from_trace {
-        device.logical_pages = extent
-            .bytes()
-            .div_ceil(device.part.page_bytes.into())
-            .max(1);
+        device.logical_pages = trace_bytes.div_ceil(device.part.page_bytes.into()).max(1);
     }
     if plan.dies_from_capacity {
         let fits = |dies: u32| {

@@ -1,36 +1,50 @@
 //! Results for people: the HTML report and the text of a single run.
 
 pub mod text;
+pub mod why;
 
 use floatgate_sim::record::Document;
 use floatgate_sim::record::fleet::FleetDocument;
+use floatgate_sim::record::sweep::SweepDocument;
 use serde::Serialize;
 use serde_json::Value;
 
 const TEMPLATE: &str = include_str!("report.html");
 const STYLE: &str = include_str!("report.css");
 const PLOTS: &str = include_str!("plots.js");
+const CARDS: &str = include_str!("cards.js");
+const OVER_TIME: &str = include_str!("over_time.js");
 const RUNS: &str = include_str!("report.js");
 const FLEET: &str = include_str!("fleet.js");
+const SWEEP: &str = include_str!("sweep.js");
 
 /// The report of a run or a comparison as one file that needs nothing else: data, style and script are inside.
 pub fn html(document: &Document) -> String {
-    page(document, RUNS)
+    page(document, &[OVER_TIME, RUNS])
 }
 
 /// The report of a fleet, likewise.
 pub fn fleet_html(document: &FleetDocument) -> String {
-    page(document, FLEET)
+    page(document, &[FLEET])
 }
 
-fn page(document: &impl Serialize, script: &str) -> String {
+/// The report of a sweep, likewise.
+pub fn sweep_html(document: &SweepDocument) -> String {
+    page(document, &[SWEEP])
+}
+
+fn page(document: &impl Serialize, scripts: &[&str]) -> String {
     let data = serde_json::to_value(document).unwrap_or_default();
     // `</script>` in a name must not end the data; JSON lets `<` be written otherwise.
     let data = round(&data).to_string().replace('<', "\\u003c");
     let (head, rest) = TEMPLATE.split_once("/*STYLE*/").unwrap_or((TEMPLATE, ""));
     let (body, rest) = rest.split_once("/*DATA*/").unwrap_or((rest, ""));
     let (middle, tail) = rest.split_once("/*SCRIPT*/").unwrap_or((rest, ""));
-    [head, STYLE, body, &data, middle, PLOTS, script, tail].concat()
+    let scripts = scripts.concat();
+    [
+        head, STYLE, body, &data, middle, PLOTS, CARDS, &scripts, tail,
+    ]
+    .concat()
 }
 
 /// Plots do not show more than five digits; without the others the file is half as large.

@@ -1,9 +1,19 @@
 "use strict";
 // One document of results in, one page out. No library: a few scales, axes and marks in SVG.
 const doc = JSON.parse(document.getElementById("data").textContent);
-// Schemes that ran; of a fleet each has its distributions.
-const runs = doc.results.filter((r) => r.counters || r.write_amplification);
+// Schemes that ran; of a fleet each has its distributions, of a sweep the number of its cells.
+const runs = doc.results.filter((r) => r.counters || r.write_amplification || r.ran);
 const hidden = new Set();
+// Lines of more than a handful of schemes cannot be told apart.
+const FEW = 5, SANE = 1000;
+function preselect() {
+  const mean = (r) => get(r, "time/response/all/mean_us");
+  const ranked = runs.filter((r) => mean(r) > 0).sort((a, b) => mean(a) - mean(b));
+  const sane = ranked.filter((r) => mean(r) <= SANE * mean(ranked[0]));
+  if (runs.length <= FEW + 1 || sane.length <= 1) return;
+  const last = sane.length - 1, picked = new Set([...Array(FEW).keys()].map((i) => sane[Math.round((i * last) / (FEW - 1))]));
+  runs.filter((r) => !picked.has(r)).forEach((r) => hidden.add(r.scheme));
+}
 const redraws = [];
 const NS = "http://www.w3.org/2000/svg";
 
@@ -100,6 +110,13 @@ function frame(host, height, x, y, formatX, formatY, labelX) {
   return { g, sx, sy, left, right, top, base: height - bottom };
 }
 
+/** Where a linear axis ends: one line far above all others must not press them flat. */
+function ceiling(lines) {
+  const tops = lines.map((l) => l.points.reduce((m, p) => Math.max(m, p[1]), 0)).sort((a, b) => a - b);
+  const usual = tops[Math.floor((tops.length - 1) * 0.75)];
+  return tops.length > 2 && tops[tops.length - 1] > 8 * usual && usual > 0 ? 2 * usual : Infinity;
+}
+
 /** Lines, one a run. `lines`: [{run, points: [[x, y]]}]; the nearest one to the pointer tells its value. */
 function drawLines(host, lines, options) {
   lines = lines.map((l) => ({ ...l, points: l.points.filter((p) => p[1] != null && p[0] != null && isFinite(p[1])) })).filter((l) => l.points.length);
@@ -107,134 +124,81 @@ function drawLines(host, lines, options) {
   const all = lines.flatMap((l) => l.points), xs = all.map((p) => p[0]), ys = all.map((p) => p[1]);
   const lowest = (v) => v.filter((a) => a > 0).reduce((a, b) => Math.min(a, b), Infinity);
   const extent = (v) => [v.reduce((a, b) => Math.min(a, b)), v.reduce((a, b) => Math.max(a, b))];
+  const cap = options.y === "linear" ? ceiling(lines) : Infinity;
   const axis = (kind, v, zero) => (a, b) => {
     if (typeof kind === "function") return kind(a, b);
     const [min, max] = extent(v);
-    return kind === "log" && max > 0 ? logarithmic(lowest(v), max, a, b) : linear(zero ? Math.min(0, min) : min, max, a, b);
+    return kind === "log" && max > 0 ? logarithmic(lowest(v), max, a, b) : linear(zero ? Math.min(0, min) : min, zero ? Math.min(max, cap) : max, a, b);
   };
+  host.data = { head: ["scheme", options.labelX, options.labelY || "value"], rows: lines.flatMap((l) => l.points.map((p) => [l.run.scheme, ...p])) };
   const f = frame(host, options.height || 320, axis(options.x, xs), axis(options.y, ys, true), options.formatX, options.formatY, options.labelX);
   for (const l of lines) {
     let d = "";
     l.points.forEach((p, i) => {
-      const px = f.sx(p[0]).toFixed(1), py = f.sy(p[1]).toFixed(1);
+      const px = f.sx(p[0]).toFixed(1), py = f.sy(Math.min(p[1], cap)).toFixed(1);
       d += i === 0 ? `M${px} ${py}` : options.step ? `H${px}V${py}` : `L${px} ${py}`;
     });
     f.g.append(svg("path", { class: "line", d, stroke: colour(l.run), "stroke-dasharray": dash(l.run), "data-scheme": l.run.scheme }));
   }
+  const cut = lines.map((l) => [l.run.scheme, l.points.reduce((m, p) => Math.max(m, p[1]), 0)]).filter(([, max]) => max > cap);
+  if (cut.length) f.g.append(svg("text", { x: f.right, y: f.top + 12, "text-anchor": "end" }, `▲ cut off: ${cut.map(([name, max]) => `${name} up to ${trim(options.formatY(max))}`).join(", ")}`));
   const dot = svg("circle", { r: 4, fill: "none", visibility: "hidden" });
   const near = (event) => {
     const box = f.g.getBoundingClientRect(), px = event.clientX - box.left, py = event.clientY - box.top;
     let best = null;
     for (const l of lines) {
       for (const p of l.points) {
-        const d = Math.hypot((f.sx(p[0]) - px) * 1.5, f.sy(p[1]) - py);
+        const d = Math.hypot((f.sx(p[0]) - px) * 1.5, f.sy(Math.min(p[1], cap)) - py);
         if (!best || d < best.d) best = { d, l, p };
       }
     }
     highlight(best.l.run.scheme);
-    make(dot, { cx: f.sx(best.p[0]), cy: f.sy(best.p[1]), fill: colour(best.l.run), visibility: "visible" }, []);
+    make(dot, { cx: f.sx(best.p[0]), cy: f.sy(Math.min(best.p[1], cap)), fill: colour(best.l.run), visibility: "visible" }, []);
     showTip(event, `${best.l.run.scheme}\n${options.tell(best.p, best.l.run)}`);
   };
   const leave = () => { hideTip(); highlight(null); dot.setAttribute("visibility", "hidden"); };
   f.g.append(dot, svg("rect", { x: f.left, y: f.top, width: Math.max(0, f.right - f.left), height: f.base - f.top, fill: "transparent", onmousemove: near, onmouseleave: leave }));
 }
 
-/** Horizontal bars, one a run, each of parts [{name, value, colour}]. */
+/** Horizontal bars, one a run or (`label`) one of something else of a run, each of parts [{name, value, colour}]. */
 function drawBars(host, rows, format) {
-  const w = host.clientWidth || 600, rowHeight = 25, left = 96, right = w - 92;
+  if (!rows.length) return host.replaceChildren(el("p", { class: "sub" }, "Nothing to show."));
+  const name = (row) => row.label || row.run.scheme;
+  const w = host.clientWidth || 600, rowHeight = 25, left = Math.min(150, 24 + 7.2 * Math.max(...rows.map((r) => name(r).length))), right = w - 92;
+  host.data = { head: ["", ...rows[0].parts.map((p) => p.name)], rows: rows.map((r) => [name(r), ...r.parts.map((p) => p.value)]) };
   const height = rows.length * rowHeight + 8;
   const max = Math.max(...rows.map((r) => sum(r.parts.map((p) => p.value))), 1e-12);
   const g = svg("svg", { viewBox: `0 0 ${w} ${height}`, height, role: "img" });
   rows.forEach((row, i) => {
     const y = i * rowHeight + 4, total = sum(row.parts.map((p) => p.value));
     let at = left;
-    const group = svg("g", { "data-scheme": row.run.scheme }, svg("text", { class: "name", x: left - 10, y: y + 14, "text-anchor": "end" }, row.run.scheme));
+    const group = svg("g", { "data-scheme": row.run.scheme }, svg("text", { class: "name", x: left - 10, y: y + 14, "text-anchor": "end" }, name(row)));
     for (const part of row.parts.filter((p) => p.value > 0)) {
       const width = (part.value / max) * (right - left);
-      const text = `${row.run.scheme}\n${part.name}: ${format(part.value)}` + (row.parts.length > 1 ? `\n${digits((part.value / total) * 100)} % of ${format(total)}` : "");
+      const text = `${name(row)}\n${part.name}: ${format(part.value)}` + (row.parts.length > 1 ? `\n${digits((part.value / total) * 100)} % of ${format(total)}` : "");
       group.append(svg("rect", { x: at, y, width: Math.max(width, 0.8), height: rowHeight - 7, rx: Math.min(2, width / 2), fill: part.colour,
         onmousemove: (e) => { showTip(e, text); highlight(row.run.scheme); }, onmouseleave: () => { hideTip(); highlight(null); } }));
       at += width;
     }
+    if (row.note) group.append(svg("title", {}, row.note));
     group.append(svg("text", { class: "value", x: at + 7, y: y + 14 }, format(total)));
     g.append(group);
   });
   host.replaceChildren(g);
 }
 
-// ---- cards ----
-function card(title, sub, draw, options = {}) {
-  const bar = el("div", { class: "bar" }), host = el("div"), keys = el("div", { class: "keys" });
-  const section = el("section", { class: options.wide ? "wide" : "" }, bar, el("h2", {}, title), el("p", { class: "sub" }, sub), keys, host);
-  document.getElementById("charts").append(section);
-  const state = {};
-  const redraw = () => { draw(host, state); svgLabel(host, title); };
-  for (const [name, choices] of Object.entries(options.choices || {})) {
-    state[name] = choices[0][0];
-    if (choices.length > 4) {
-      bar.append(el("select", { "aria-label": name, onchange: (e) => { state[name] = e.target.value; redraw(); } }, choices.map(([v, text]) => el("option", { value: v }, text))));
-      continue;
-    }
-    const buttons = choices.map(([v, text]) => el("button", { type: "button", class: v === state[name] ? "on" : "", onclick: (e) => {
-      state[name] = v;
-      buttons.forEach((b) => b.classList.toggle("on", b === e.currentTarget));
-      redraw();
-    } }, text));
-    bar.append(...buttons);
-  }
-  for (const [text, c] of options.keys || []) keys.append(el("span", {}, el("i", { style: `background:${c}` }), text));
-  redraws.push(redraw);
-}
-function svgLabel(host, title) {
-  const graphic = host.querySelector("svg");
-  if (graphic) graphic.setAttribute("aria-label", title);
-}
-const redrawAll = () => redraws.forEach((r) => r());
-
-// ---- around the charts ----
-const swatch = (r) => el("span", { class: "swatch" + (dash(r) === "none" ? "" : " dash"), style: `border-color:${colour(r)}` });
-function legend() {
-  const nav = document.getElementById("legend");
-  if (runs.length < 2) return nav.remove();
-  const buttons = runs.map((r) => el("button", { type: "button", title: r.title, onmouseenter: () => highlight(r.scheme), onmouseleave: () => highlight(null), onclick: (e) => {
-    hidden.has(r.scheme) ? hidden.delete(r.scheme) : hidden.add(r.scheme);
-    e.currentTarget.classList.toggle("off", hidden.has(r.scheme));
-    redrawAll();
-  } }, swatch(r), r.scheme));
-  const all = el("button", { type: "button", onclick: () => {
-    const hide = hidden.size === 0;
-    runs.forEach((r) => (hide ? hidden.add(r.scheme) : hidden.delete(r.scheme)));
-    buttons.forEach((b) => b.classList.toggle("off", hide));
-    redrawAll();
-  } }, "all / none");
-  nav.append(...buttons, all);
-}
-
-function configuration() {
-  const host = document.getElementById("configuration");
-  const rows = (o) => Object.entries(o).filter(([, v]) => v !== undefined).map(([k, v]) => el("tr", {}, el("td", {}, k), el("td", {}, Array.isArray(v) ? v.join(", ") || "none" : String(v))));
-  const block = (title, o) => host.append(el("div", {}, el("h3", {}, title), el("table", {}, el("tbody", {}, rows(o)))));
-  Object.entries(doc.configuration).forEach(([name, o]) => block(`[${name}]`, o));
-  block("trace", { name: doc.trace.name, format: doc.trace.format, ...doc.trace.counts });
-  runs.filter((r) => r.options && Object.keys(r.options).length).forEach((r) => block(`[schemes.${r.scheme}]`, r.options));
-}
-
-// Options of the command in a note stay on one line.
-const noteText = (n) => n.split(/(--set [^\s)]+)/).map((part, i) => (i % 2 ? el("code", {}, part) : part));
-
-/** Everything but table and charts, and then the first drawing. `title` and `trace` stand at the top. */
-function page(title, trace) {
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  document.documentElement.classList.toggle("dark", dark.matches);
-  document.getElementById("theme").onclick = () => document.documentElement.classList.toggle("dark");
-  document.getElementById("title").textContent = title;
-  document.getElementById("trace").textContent = trace;
-  document.getElementById("device").textContent = doc.device;
-  document.getElementById("notes").append(...doc.notes.map((n) => el("p", {}, noteText(n))));
-  document.querySelector("main").after(el("footer", {}, doc.program));
-  legend();
-  configuration();
-  redrawAll();
-  let pending;
-  addEventListener("resize", () => { clearTimeout(pending); pending = setTimeout(redrawAll, 120); });
+/** A map of cells, stronger where there is more. `rows`: numbers; `tell`: the text of a cell. */
+function drawHeat(host, rows, tell, head) {
+  const w = host.clientWidth || 600, left = 62, columns = Math.max(...rows.map((r) => r.length), 1);
+  const size = Math.max(4, Math.min(18, 300 / rows.length)), width = (w - left - 12) / columns, height = rows.length * size + 26;
+  const max = rows.flat().reduce((a, b) => Math.max(a, b), 1);
+  const g = svg("svg", { viewBox: `0 0 ${w} ${height}`, height, role: "img" });
+  host.data = { head, rows: rows.flatMap((row, y) => row.map((v, x) => [y, x, v])) };
+  rows.forEach((row, y) => {
+    if (y % Math.ceil(14 / size) === 0) g.append(svg("text", { x: left - 8, y: y * size + Math.min(size, 12), "text-anchor": "end" }, y));
+    row.forEach((v, x) => g.append(svg("rect", { class: "cell", x: left + x * width, y: y * size, width: Math.max(width - (width > 4 ? 1 : 0), 0.5), height: size - (size > 5 ? 1 : 0), "fill-opacity": (0.06 + (0.94 * v) / max).toFixed(3),
+      onmousemove: (e) => showTip(e, tell(y, x, v)), onmouseleave: hideTip })));
+  });
+  g.append(svg("text", { x: left, y: height - 6 }, head[1]), svg("text", { x: w - 12, y: height - 6, "text-anchor": "end" }, `faintest: 0, strongest: ${count(max)} ${head[2]}`));
+  host.replaceChildren(g);
 }

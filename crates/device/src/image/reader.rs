@@ -227,15 +227,17 @@ impl<D: Disk> Reader<D> {
             }
         }
         let pages = self.header.geometry.pages_per_block;
-        let mut bytes = vec![0; pages as usize * PAGE_HEADER_BYTES];
+        let header_bytes = pages as usize * PAGE_HEADER_BYTES;
         let at = self.layout.block_at(block);
-        if self.may_hold_data(at, bytes.len() as u64) {
+        if self.may_hold_data(at, header_bytes as u64) {
+            let mut bytes = vec![0; header_bytes];
             self.disk.read(&mut bytes, at)?;
+            let headers = (0..).zip(bytes.chunks_exact(PAGE_HEADER_BYTES));
+            let slot = |(position, bytes)| self.slot_of(bytes, Pbn(block), position);
+            seen.slots = headers.map(slot).collect();
+        } else {
+            seen.slots = vec![Slot::Erased; pages as usize];
         }
-        seen.slots = (0..)
-            .zip(bytes.chunks_exact(PAGE_HEADER_BYTES))
-            .map(|(position, bytes)| self.slot_of(bytes, Pbn(block), position))
-            .collect();
         for slot in &seen.slots {
             if let Slot::Programmed(header) = slot {
                 // A damaged record may be older than the pages.

@@ -65,6 +65,8 @@ impl LastPlusPlus {
                 self.snapshot.push(block);
             }
         }
+        // A page that was torn on another die counts like one that is there.
+        flash.drain();
         let state = state_of(flash, self.options.map.map_blocks, &self.snapshot);
         // Worked out when the first page asks for it: a simulated flash never does.
         let content = OnceCell::new();
@@ -143,6 +145,8 @@ impl LastPlusPlus {
             flash.erase(block, Cause::Map, F::Token::default())?;
             self.h.take_back(block);
         }
+        // On every die, before anything else changes.
+        flash.drain();
         Ok(())
     }
 }

@@ -437,6 +437,8 @@ impl Scan {
                     self.forget(i);
                 }
             }
+            // On every die, before the others begin.
+            flash.drain();
         }
         let is_blank = |&i: &u32| !self.is_left_out(i) && !self.blocks[i as usize].is_used;
         let blank = (0..self.space.blocks()).filter(is_blank);

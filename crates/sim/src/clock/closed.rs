@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::machine::{add_ns, mul_ns};
-use super::{Clock, Completion, FlashOp, Machine, OpKind, Phases, TIME_MAX_NS};
+use super::{Clock, Completion, FlashOp, Machine, Note, OpKind, Phases, TIME_MAX_NS};
 
 /// The end of an operation, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -64,6 +64,9 @@ pub struct Closed {
     /// Latest completion of the closed requests.
     latest_ns: u64,
     any_closed: bool,
+    /// For those who record requests: the devices when they were looked at last, and what came to light.
+    seen: Vec<Device>,
+    notes: Vec<Note>,
 }
 
 impl Closed {
@@ -125,6 +128,8 @@ impl Clock for Closed {
             ready: BinaryHeap::new(),
             latest_ns: 0,
             any_closed: false,
+            seen: Vec::new(),
+            notes: Vec::new(),
         }
     }
 
@@ -228,6 +233,13 @@ impl Clock for Closed {
         self.ready.pop().map(|Reverse(completion)| completion)
     }
 
+    fn settle(&mut self, _at_ns: u64) {}
+
+    fn complete_by(&self, at_ns: u64) -> u64 {
+        let over = |ready: &&Reverse<Completion>| ready.0.end_ns <= at_ns;
+        self.ready.iter().filter(over).count() as u64
+    }
+
     fn idle_since(&mut self, until_ns: u64) -> Option<u64> {
         (self.any_closed && self.latest_ns < until_ns).then_some(self.latest_ns)
     }
@@ -266,6 +278,39 @@ impl Clock for Closed {
     fn last_end_ns(&self) -> u64 {
         // A die's last operation ends last.
         self.devices.iter().map(|d| d.free_ns).max().unwrap_or(0)
+    }
+
+    fn watch(&mut self) {
+        self.seen.clone_from(&self.devices);
+        self.notes.clear();
+    }
+
+    fn watched(&mut self, request: Option<u64>) {
+        for (die, (now, seen)) in self.devices.iter().zip(&mut self.seen).enumerate() {
+            let before = std::mem::replace(seen, *now);
+            if now.free_ns != before.free_ns {
+                let (die, free_ns, end_ns) = (die as u32, before.free_ns, now.free_ns);
+                self.notes.push(Note::Issued { request, die });
+                if let Some(request) = request {
+                    self.notes.extend([
+                        Note::Started {
+                            request,
+                            die,
+                            free_ns,
+                        },
+                        Note::Ended {
+                            request,
+                            die,
+                            end_ns,
+                        },
+                    ]);
+                }
+            }
+        }
+    }
+
+    fn notes(&mut self) -> &mut Vec<Note> {
+        &mut self.notes
     }
 
     fn reset(&mut self) {

@@ -35,6 +35,7 @@ use super::device::{Device, NONE, Record};
 use super::machine::add_ns;
 use super::shape::{Shape, copy_shape, ordinary_shapes};
 use super::token::{EventToken, View};
+use super::watch::{Note, Watch};
 use super::{Clock, Completion, FlashOp, MAX_DIES, Machine, OpKind, TIME_MAX_NS};
 use requests::Requests;
 
@@ -78,6 +79,9 @@ pub struct Events {
     requests: Requests,
     die_busy_ns: Vec<u64>,
     channel_busy_ns: Vec<u64>,
+    /// For those who record requests.
+    watch: Option<Box<Watch>>,
+    no_notes: Vec<Note>,
 }
 
 impl Events {
@@ -135,10 +139,17 @@ impl Events {
             self.what_is_left(device, after)
         };
         let queue = &mut self.devices[device as usize];
-        let release_ns = at_ns.max(known_ns).max(queue.free_ns);
+        let free_ns = queue.free_ns;
+        let release_ns = at_ns.max(known_ns).max(free_ns);
         let settled = queue.is_settled() && after == EventToken::NOTHING;
         if settled && let Some(end_ns) = self.end_at_once(device, shape, copies, release_ns) {
+            if let Some(watch) = &mut self.watch {
+                watch.at_once(device, self.requests.open(), free_ns, end_ns);
+            }
             return EventToken::known(end_ns);
+        }
+        if let Some(watch) = &mut self.watch {
+            watch.queued(device, self.requests.open());
         }
         let request = self.requests.slot_of_open();
         let record = Record {
@@ -258,6 +269,8 @@ impl Clock for Events {
             die_busy_ns: vec![0; dies as usize + 1],
             channel_busy_ns: vec![0; reported as usize],
             machine: machine.clone(),
+            watch: None,
+            no_notes: Vec::new(),
         }
     }
 
@@ -369,14 +382,23 @@ impl Clock for Events {
         }
     }
 
-    fn idle_since(&mut self, until_ns: u64) -> Option<u64> {
+    fn settle(&mut self, at_ns: u64) {
         // While a completion is unknown, it lies behind the least ask.
-        while self.requests.incomplete > 0 {
-            let (_, ask_ns, _) = self.least_ask();
-            if ask_ns >= until_ns {
-                return None;
-            }
-            self.grant_ahead(until_ns - 1);
+        while self.requests.incomplete > 0 && self.least_ask().1 <= at_ns {
+            self.grant_ahead(at_ns);
+        }
+    }
+
+    fn complete_by(&self, at_ns: u64) -> u64 {
+        self.requests.complete_by(at_ns)
+    }
+
+    fn idle_since(&mut self, until_ns: u64) -> Option<u64> {
+        if until_ns > 0 {
+            self.settle(until_ns - 1);
+        }
+        if self.requests.incomplete > 0 {
+            return None;
         }
         self.requests
             .latest_ns
@@ -415,6 +437,19 @@ impl Clock for Events {
 
     fn last_end_ns(&self) -> u64 {
         self.devices.iter().map(|d| d.free_ns).max().unwrap_or(0)
+    }
+
+    fn watch(&mut self) {
+        self.watch = Some(Box::new(Watch::new(self.devices.len())));
+    }
+
+    fn watched(&mut self, _request: Option<u64>) {}
+
+    fn notes(&mut self) -> &mut Vec<Note> {
+        match &mut self.watch {
+            Some(watch) => &mut watch.notes,
+            None => &mut self.no_notes,
+        }
     }
 
     fn reset(&mut self) {

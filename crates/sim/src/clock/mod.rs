@@ -21,11 +21,13 @@ pub mod list;
 mod machine;
 mod shape;
 mod token;
+mod watch;
 
 pub use closed::{Closed, KnownEnd};
 pub use events::Events;
 pub use machine::{FlashOp, MAX_DIES, Machine, Mode, OpKind, Phases, TIME_MAX_NS};
 pub use token::EventToken;
+pub use watch::Note;
 
 #[cfg(test)]
 mod tests;
@@ -149,6 +151,13 @@ pub trait Clock: Sized {
     /// ```
     fn next_completion(&mut self) -> Option<Completion>;
 
+    /// Comes to know every completion up to `at_ns`, which must not lie after the issue of what follows. Grants no ask
+    /// later than the latest completion, as [`idle_since`](Self::idle_since).
+    fn settle(&mut self, at_ns: u64);
+
+    /// How many of the completions that are settled and not yet handed out come not after `at_ns`.
+    fn complete_by(&self, at_ns: u64) -> u64;
+
     /// The latest completion `m` of all requests closed so far, handed out or
     /// not, if they are all complete before `until_ns`; else `None`, also if
     /// there was no request. Grants no ask later than `m`, so idle work with
@@ -177,12 +186,29 @@ pub trait Clock: Sized {
     /// Busy time of each channel's bus so far, counted at issue.
     fn channel_busy_ns(&self) -> Vec<u64>;
 
+    /// Busy time of each die, then of each channel.
+    fn busy_ns(&self) -> Vec<u64> {
+        let mut busy_ns = self.die_busy_ns();
+        busy_ns.extend(self.channel_busy_ns());
+        busy_ns
+    }
+
     /// Busy time of the PCM device so far, counted at issue.
     fn pcm_busy_ns(&self) -> u64;
 
     /// Latest end of any operation, PCM included, of those that are settled
     /// (all of them after [`finish`](Self::finish)); 0 if there is none.
     fn last_end_ns(&self) -> u64;
+
+    /// From now on takes notes of what becomes of single requests on the dies. To be called while nothing is under way,
+    /// and again after a [`reset`](Self::reset).
+    fn watch(&mut self);
+
+    /// What was issued since the call before was for that request, or (none) in idle time.
+    fn watched(&mut self, request: Option<u64>);
+
+    /// The notes taken since they were taken out last; the PCM device counts as the die after the last.
+    fn notes(&mut self) -> &mut Vec<Note>;
 
     /// All dies and buses are free at 0 again, statistics are 0, requests and
     /// completions are forgotten (docs/spec/metrics.md, section 7: after a warm-up).

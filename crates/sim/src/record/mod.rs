@@ -10,10 +10,12 @@
 //! | `device` | the device, the host, the ageing of a run |
 //! | `counters` | pages of the host, operations of the flash, merges |
 //! | `time` | response times, throughput, how busy dies and channels were |
+//! | `held_up` | what requests waited for |
 //! | `derived`, `stats` | figures made of counters; counters beyond those that conformance compares |
 //! | `wear`, `tables`, `series` | erases of blocks; mapping tables; how it went over time |
+//! | `explained` | where the time of requests went, if rows of them were made |
 //! | `document`, `configuration` | records of one trace and one device with what they are about |
-//! | [`fleet`], [`mod@bench`], [`recovery`] | what `floatgate fleet`, `bench` and `recovery` print |
+//! | [`fleet`], [`sweep`], [`mod@bench`], [`recovery`] | what `floatgate fleet`, `sweep`, `bench` and `recovery` print |
 
 pub mod bench;
 mod configuration;
@@ -21,13 +23,16 @@ mod counters;
 mod derived;
 mod device;
 mod document;
+mod explained;
 pub mod fleet;
+mod held_up;
 mod names;
 pub mod recovery;
 mod schema;
 mod series;
 mod sources;
 mod stats;
+pub mod sweep;
 mod tables;
 mod time;
 mod wear;
@@ -44,12 +49,14 @@ pub use counters::{Causes, Counters, EraseCauses, FlashOperations, HostPages, Me
 pub use derived::Derived;
 pub use device::{Device, Host};
 pub use document::{Document, Failed, Outcome, Reason, Trace, TraceCounts};
+pub use explained::{Explained, Explanation, PartsAt, SizeClass, SlowRequest, Wait};
+pub use held_up::{By, HeldUp};
 pub use schema::schema;
 pub use series::Series;
 pub use stats::Stats;
 pub use tables::{TableSize, Tables};
 pub use time::{Brief, Distribution, Latency, Responses, Time};
-pub use wear::{Swaps, Wear};
+pub use wear::{Swaps, Wear, WearMap};
 
 use crate::clock::Clock;
 use crate::session::Session;
@@ -98,10 +105,15 @@ pub struct Record {
     pub wear: Wear,
     /// The scheme's tables.
     pub tables: Tables,
+    /// What requests waited for when most of them waited; `null` if they hardly did.
+    pub held_up: Option<HeldUp>,
     /// The run over time, as columns of equal length.
     pub series: Series,
     /// Distributions of response times.
     pub distribution: Distribution,
+    /// Where the time of the requests went; left out if no requests were recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explained: Option<Explained>,
 }
 
 impl Record {
@@ -112,6 +124,7 @@ impl Record {
 
     fn made(key: &str, title: &str, from: &Sources<'_>, ageing: Vec<Aged>) -> Self {
         let config = from.config;
+        let series = Series::of(&from.metrics.series, config.device.dies as usize);
         Self {
             schema: SCHEMA,
             scheme: key.into(),
@@ -128,8 +141,10 @@ impl Record {
             energy: from.energy(),
             wear: Wear::of(from),
             tables: Tables::of(from.tables),
-            series: Series::of(&from.metrics.series),
+            held_up: HeldUp::of(&series, from),
+            series,
             distribution: Distribution::of(from.metrics),
+            explained: None,
         }
     }
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::bench::BenchDocument;
 use super::fleet::FleetDocument;
 use super::recovery::RecoveryDocument;
+use super::sweep::SweepDocument;
 use super::{Document, SCHEMA};
 
 /// The JSON schema (draft 2020-12): any of the documents that the command prints. Each has its definition under
@@ -18,10 +19,11 @@ pub fn schema() -> Value {
     let documents = [
         generator.subschema_for::<Document>(),
         generator.subschema_for::<FleetDocument>(),
+        generator.subschema_for::<SweepDocument>(),
         generator.subschema_for::<BenchDocument>(),
         generator.subschema_for::<RecoveryDocument>(),
     ];
-    let about = "`floatgate run`, `compare`, `fleet`, `bench` and `recovery` with `--json` print one of these. \
+    let about = "`floatgate run`, `compare`, `fleet`, `sweep`, `bench` and `recovery` with `--json` print one of these. \
                  Fields may be added without a new version.";
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -21,12 +21,51 @@ pub struct Wear {
     pub spread: u32,
     /// Fewest erases of a class, and the blocks in it: at most 64 classes of equal width.
     pub histogram: Vec<(u32, u32)>,
+    /// The blocks in their places.
+    #[serde(default)]
+    pub map: WearMap,
     /// Host data, in bytes, until the most erased block reaches the part's endurance at this wear; `null` if that is
     /// not known or nothing was erased.
     pub lifetime_bytes: Option<f64>,
     /// What wear levelling did; left out where it is off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leveling: Option<Swaps>,
+}
+
+/// Erases by die and block. Where there are more than about 4096 blocks, neighbours share a cell, and the most erased
+/// block stands for all of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WearMap {
+    /// Dies that share a row.
+    pub dies_per_row: u32,
+    /// Blocks of a die that share a cell.
+    pub blocks_per_cell: u32,
+    /// The rows: the most erases of any block in each cell.
+    pub rows: Vec<Vec<u32>>,
+}
+
+/// Most cells of a map, and most of its rows.
+const CELLS_MAX: u32 = 4096;
+const ROWS_MAX: u32 = 64;
+
+impl WearMap {
+    fn of(counts: &[u32], dies: u32) -> Self {
+        let blocks = counts.len() / dies.max(1) as usize;
+        let dies_per_row = dies.div_ceil(ROWS_MAX).max(1);
+        let rows = dies.div_ceil(dies_per_row).max(1);
+        let blocks_per_cell = blocks.div_ceil((CELLS_MAX / rows) as usize).max(1);
+        let mut map = Self {
+            dies_per_row,
+            blocks_per_cell: blocks_per_cell as u32,
+            rows: vec![vec![0; blocks.div_ceil(blocks_per_cell)]; rows as usize],
+        };
+        for (i, &erases) in counts.iter().enumerate() {
+            let (die, block) = (i / blocks.max(1), i % blocks.max(1));
+            let cell = &mut map.rows[die / dies_per_row as usize][block / blocks_per_cell];
+            *cell = erases.max(*cell);
+        }
+        map
+    }
 }
 
 /// What wear levelling did. Its copies and erases are in the counters of the flash.
@@ -61,6 +100,7 @@ impl Wear {
             max,
             spread: max - min,
             histogram: histogram(counts, max),
+            map: WearMap::of(counts, from.config.device.dies),
             lifetime_bytes: part.endurance.and_then(until),
             leveling: from.levelling.map(swaps),
         }
@@ -78,4 +118,22 @@ fn histogram(counts: &[u32], max: u32) -> Vec<(u32, u32)> {
         .enumerate()
         .map(|(i, n)| (i as u32 * width, n))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_map_of_many_blocks_keeps_the_most_erased_one() {
+        let small = WearMap::of(&[1, 2, 3, 4, 5, 6], 2);
+        assert_eq!(small.rows, [[1, 2, 3], [4, 5, 6]]);
+        let mut counts = vec![1; 128 * 1000];
+        counts[77 * 1000 + 999] = 9;
+        let large = WearMap::of(&counts, 128);
+        assert_eq!((large.dies_per_row, large.blocks_per_cell), (2, 16));
+        assert_eq!((large.rows.len(), large.rows[0].len()), (64, 63));
+        assert_eq!(large.rows[38].last(), Some(&9));
+        assert_eq!(large.rows.concat().iter().filter(|&&n| n == 9).count(), 1);
+    }
 }

@@ -9,6 +9,7 @@ use crate::clock::{Clock, Completion};
 use crate::config::{Arrivals, PartialWrite};
 use crate::flight::InFlight;
 use crate::host::{BeyondEnd, Kind, PageRequest, Segment};
+use crate::merges::MergeKinds;
 
 impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
     #[inline(never)]
@@ -78,6 +79,7 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
         }
         let flying = InFlight::new(kind, counted_from, issue_ns);
         self.last_issue_ns = issue_ns;
+        self.last_arrival_ns = self.last_arrival_ns.max(counted_from);
         // A request that is complete, as far as the clock is concerned, before the next one comes never gets into
         // flight.
         let alone = self.at_once && self.flight.is_empty();
@@ -110,8 +112,8 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
             }
             self.measure(flying, done);
         }
-        if self.next >= self.next_sample {
-            self.sample();
+        if self.next >= self.next_look {
+            self.look();
         }
     }
 
@@ -152,7 +154,10 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
     ) -> Option<Completion> {
         self.comes(arrival_ns, issue_ns);
         if let Some(recorder) = &mut self.recorder {
-            recorder.begins(&self.flash.ledger.counters, &self.flash.fine);
+            self.flash.clock.watched(None);
+            let flash = &self.flash;
+            let merges = || MergeKinds::of(&self.ftl.counters());
+            recorder.begins(&flash.ledger.counters, &flash.fine, merges);
         }
         self.flash
             .begin_request(number, issue_ns, pages.partial.as_ref());
@@ -172,7 +177,11 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
             }
         }
         if let Some(recorder) = &mut self.recorder {
-            recorder.worked(&self.flash.ledger.counters, &self.flash.fine);
+            self.flash.clock.watched(Some(number));
+            let flash = &self.flash;
+            let merges = || MergeKinds::of(&self.ftl.counters());
+            recorder.worked(&flash.ledger.counters, &flash.fine, merges);
+            recorder.note(self.flash.clock.notes());
         }
         self.flash.end_request(self.at_once)
     }

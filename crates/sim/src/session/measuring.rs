@@ -7,7 +7,9 @@ use super::Session;
 use crate::clock::{Clock, Completion};
 use crate::flight::InFlight;
 use crate::host::Kind;
-use crate::metrics::{Measured, Sample};
+use crate::merges::MergeKinds;
+use crate::metrics::Measured;
+use crate::series::Sample;
 
 impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
     /// Takes what is complete after a request that was not alone.
@@ -48,15 +50,20 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
         if let Some(recorder) = &mut self.recorder {
             recorder.done(number, flush.issue_ns, end_ns);
         }
+        let response_ns = end_ns.saturating_sub(flush.arrival_ns);
+        self.metrics.flushes.record(response_ns);
+        self.metrics.series.flushed(response_ns);
+        let latest_ns = self.metrics.last_completion_ns;
         self.metrics
-            .flushes
-            .record(end_ns.saturating_sub(flush.arrival_ns));
+            .backlog
+            .ends(flush.arrival_ns, latest_ns, end_ns);
         self.metrics.last_completion_ns = self.metrics.last_completion_ns.max(end_ns);
     }
 
     #[inline]
     pub(super) fn measure(&mut self, request: InFlight, completion: Completion) {
         if let Some(recorder) = &mut self.recorder {
+            recorder.note(self.flash.clock.notes());
             recorder.done(
                 completion.request,
                 completion.first_start_ns,
@@ -70,7 +77,11 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
     pub(super) fn measure_times(&mut self, request: InFlight, completion: Completion) {
         let response_ns = completion.end_ns.saturating_sub(request.arrival_ns);
         let metrics = &mut self.metrics;
-        metrics.last_completion_ns = metrics.last_completion_ns.max(completion.end_ns);
+        let latest_ns = metrics.last_completion_ns;
+        metrics
+            .backlog
+            .ends(request.arrival_ns, latest_ns, completion.end_ns);
+        metrics.last_completion_ns = latest_ns.max(completion.end_ns);
         match request.kind {
             Kind::Read | Kind::Write => {}
             Kind::Trim | Kind::EmptyTrim => return metrics.trims.record(response_ns),
@@ -86,28 +97,56 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
         });
     }
 
+    /// Looks at the backlog when the last request has arrived, and takes a sample if one is due.
     #[cold]
-    pub(super) fn sample(&mut self) {
+    pub(super) fn look(&mut self) {
+        let backlog = self.backlog();
+        self.metrics.series.looked(backlog);
+        if self.next >= self.next_sample {
+            self.sample(backlog);
+        }
+        self.next_look = self.next + self.metrics.series.look_each();
+    }
+
+    /// Requests that have arrived and are not complete when the last one arrives.
+    pub(super) fn backlog(&mut self) -> u64 {
+        // Without a queue requests are issued as they arrive.
+        let arrival_ns = match self.plain {
+            true => self.last_issue_ns,
+            false => self.last_arrival_ns,
+        };
+        self.flash.clock.settle(arrival_ns);
         if self.at_once {
-            self.flash.clock.catch_up();
             self.take_completions();
         }
+        // With a queue, completions stay with the clock until somebody waits for one.
+        let open = u64::from(self.flight.open) - self.flash.clock.complete_by(arrival_ns);
+        open + self.metrics.backlog.ahead_of(arrival_ns)
+    }
+
+    pub(super) fn sample(&mut self, backlog: u64) {
         self.metrics.flush();
         let mut seen = Observation::default();
         self.ftl.observe(&mut seen);
-        let counters = &self.flash.ledger.counters;
-        let merges = self.ftl.counters().merges;
-        let series = &mut self.metrics.series;
+        let (flash, scheme) = (&self.flash, self.ftl.counters());
+        let counters = &flash.ledger.counters;
+        let metrics = &mut self.metrics;
+        let series = &mut metrics.series;
         if series.observed_names.is_empty() {
             series.observed_names = seen.values.iter().map(|value| value.name).collect();
         }
         series.push(Sample {
             requests: self.next,
             time_ns: self.last_issue_ns,
+            backlog,
+            flushes: metrics.flushes.count,
+            read_bytes: metrics.read_bytes,
+            write_bytes: metrics.write_bytes,
             host_programs: counters.programs.host,
             programs: counters.programs.sum(),
             erases: counters.erases.sum(),
-            merges: [merges.switch, merges.partial, merges.full, merges.dead],
+            merges: MergeKinds::of(&scheme),
+            busy_ns: flash.clock.busy_ns(),
             observed: seen.values.iter().map(|value| value.value).collect(),
             ..Sample::default()
         });

@@ -38,8 +38,8 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
     /// be done is the same for all requests, or comes only now and then.
     #[inline(always)]
     pub(super) fn is_plain(&self) -> bool {
-        // The first request and those with a sample behind them take the long way.
-        self.plain && self.next + 1 < self.next_sample
+        // The first request and those with a look at the backlog behind them take the long way.
+        self.plain && self.next + 1 < self.next_look
     }
 
     /// Plays a read or write of whole pages that [is plain](Self::is_plain): the short way to the same as

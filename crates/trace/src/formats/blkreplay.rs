@@ -1,6 +1,7 @@
 //! blkreplay's `.load` files: `seconds ; sector ; sectors ; op ; ...` after a header of any text.
 //!
-//! The header ends with the line that names the columns; without such a line the file has no header.
+//! The header ends with the line that names the columns; without such a line the file has no header. Files may be put one
+//! behind the other, headers and all.
 
 use super::{Format, Parsed, TextFormat, request, unknown_op, wrong_fields};
 use crate::Op;
@@ -10,8 +11,17 @@ use crate::volumes::Volumes;
 
 #[derive(Default)]
 pub(crate) struct Blkreplay {
-    /// Past the header.
-    started: bool,
+    part: Part,
+}
+
+#[derive(Default)]
+enum Part {
+    /// Before the first request; the text need not end with the names of the columns.
+    #[default]
+    Head,
+    Requests,
+    /// The head of a further file that was put behind the first, and its lines so far.
+    FurtherHead(u64),
 }
 
 /// Whether a line is the one that names the columns.
@@ -20,6 +30,11 @@ pub(crate) fn is_column_line(line: &[u8]) -> bool {
     n >= 4
         && trim(f[0]).eq_ignore_ascii_case(b"start")
         && trim(f[1]).eq_ignore_ascii_case(b"sector")
+}
+
+/// Whether a line is prose: a damaged request has separators, or consists of digits.
+fn is_prose(line: &[u8]) -> bool {
+    !line.contains(&b';') && line.iter().any(u8::is_ascii_alphabetic)
 }
 
 /// Whether a line has the shape of a request.
@@ -31,21 +46,35 @@ pub(crate) fn is_data_line(line: &[u8]) -> bool {
         && crate::parse::number(trim(f[2])).is_some()
 }
 
+#[cold]
+fn headless(lines: u64) -> Fault {
+    Fault::new(format!(
+        "before this request {lines} lines with text are neither requests nor the head of a further file"
+    ))
+    .hint("a head ends with the line that names the columns: start ; sector ; length ; op ; ...")
+}
+
 impl TextFormat for Blkreplay {
     #[inline]
     fn line(&mut self, line: &[u8], _: &mut Volumes) -> Result<Parsed, Fault> {
-        if !self.started {
-            if is_column_line(line) {
-                self.started = true;
-                return Ok(Parsed::Skip);
-            }
-            if !is_data_line(line) {
-                return Ok(Parsed::Skip);
-            }
-            self.started = true;
-        }
-        if line[0] == b'#' || is_column_line(line) {
+        if is_column_line(line) {
+            self.part = Part::Requests;
             return Ok(Parsed::Skip);
+        }
+        match &mut self.part {
+            Part::Head if !is_data_line(line) => return Ok(Parsed::Skip),
+            Part::Head => self.part = Part::Requests,
+            Part::Requests if line[0] == b'#' => return Ok(Parsed::Skip),
+            Part::Requests if is_prose(line) => {
+                self.part = Part::FurtherHead(1);
+                return Ok(Parsed::Skip);
+            }
+            Part::Requests => {}
+            Part::FurtherHead(lines) if is_data_line(line) => return Err(headless(*lines)),
+            Part::FurtherHead(lines) => {
+                *lines += 1;
+                return Ok(Parsed::Skip);
+            }
         }
         let (f, n) = split::<4>(line, b';');
         if n < 4 {

@@ -48,10 +48,12 @@ pub enum Format {
     HashText,
     /// Parquet with the columns `arrival_ns`, `op`, `volume`, `offset`, `bytes`.
     Parquet,
+    /// A table, in text or Parquet, whose columns the user names ([`Layout`](crate::Layout)).
+    Columns,
 }
 
 impl Format {
-    /// Every format.
+    /// Every format that can be asked for by its name.
     pub const ALL: [Format; 19] = [
         Format::Msr,
         Format::Spc,
@@ -96,6 +98,7 @@ impl Format {
             Format::Pages => "pages",
             Format::HashText => "hash-text",
             Format::Parquet => "parquet",
+            Format::Columns => "columns",
         }
     }
 
@@ -135,6 +138,7 @@ impl Format {
                 "seconds, R|W, sector, bytes, process, device, hash (tabs), a line per 4 KiB page"
             }
             Format::Parquet => "Parquet: arrival_ns, op, volume, offset, bytes",
+            Format::Columns => "a table whose columns are named by --columns",
         }
     }
 
@@ -160,6 +164,7 @@ impl Format {
             Format::Pages => "pages",
             Format::HashText => "hash.txt",
             Format::Parquet => "parquet",
+            Format::Columns => "csv",
         }
     }
 
@@ -188,6 +193,11 @@ impl Format {
                 | Format::Pages
                 | Format::Parquet
         )
+    }
+
+    /// Whether it is no text.
+    pub(crate) const fn is_binary(self) -> bool {
+        matches!(self, Format::Blktrace | Format::Vscsi | Format::Parquet)
     }
 
     /// Whether it is one of the five-column formats, which differ in units only.

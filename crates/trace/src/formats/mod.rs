@@ -5,6 +5,7 @@ pub(crate) mod ascii;
 pub(crate) mod blkparse;
 pub(crate) mod blkreplay;
 pub(crate) mod blktrace;
+pub(crate) mod columns;
 pub(crate) mod diskmon;
 mod format;
 pub(crate) mod hash_text;

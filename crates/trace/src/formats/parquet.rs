@@ -1,11 +1,10 @@
-//! Parquet with the columns `arrival_ns`, `op`, `volume`, `offset`, `bytes`.
+//! Parquet: Floatgate's own columns `arrival_ns`, `op`, `volume`, `offset`, `bytes`, or those that a [`Layout`] names.
 //!
-//! `op` is text (`R`, `W`, `T`, `Z`, `F` or the words `read`, `write`, `trim`, `discard`, `write_zeroes`,
-//! `flush`), the others are integers of 32 or 64 bits. Missing `arrival_ns` and `volume` are 0;
-//! further columns are ignored. Columns may be nullable, but not hold a null.
+//! In its own files `op` is text (`R`, `W`, `T`, `Z`, `F` or their words), the others are integers of 32 or 64 bits, and
+//! missing `arrival_ns` and `volume` are 0; further columns are ignored. Columns may be nullable, but not hold a null.
 
 use std::fs::File;
-use std::io::{self, Seek};
+use std::io::{self, Read, Seek, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
@@ -13,21 +12,30 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parquet::basic::Type as Physical;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
+use parquet::data_type::{
+    BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type,
+};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor};
 
 use super::{Decoder, Parsed, request};
 use crate::Op;
-use crate::error::{Fault, Position, Stop};
+use crate::error::{Fault, Position, Stop, TraceError};
 use crate::input::Input;
+use crate::layout::{Layout, Ops, Place, op_of};
 use crate::volumes::Volumes;
 
 /// Rows decoded at a time.
 const BATCH: usize = 8192;
 
-/// The columns, in this order everywhere in this file.
-const COLUMNS: [&str; 5] = ["arrival_ns", "op", "volume", "offset", "bytes"];
+/// What a column holds; the indices of everything in this file that is there once a column.
+const TIME: usize = 0;
+const OP: usize = 1;
+const VOLUME: usize = 2;
+const OFFSET: usize = 3;
+const SIZE: usize = 4;
+const WHAT: [&str; 5] = ["time", "operation", "volume", "offset", "size"];
 
 /// A damaged file can make the library panic; that is an error of the file like any other.
 fn guarded<T>(f: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
@@ -40,48 +48,120 @@ fn damaged(error: ParquetError) -> Fault {
         .hint("copy or write the file again")
 }
 
-/// A column of integers.
-enum Integers {
+/// Reads the values of a column in a row group.
+enum Cells {
     I32(ColumnReaderImpl<Int32Type>, Vec<i32>, bool),
     I64(ColumnReaderImpl<Int64Type>, Vec<i64>, bool),
+    F32(ColumnReaderImpl<FloatType>, Vec<f32>),
+    F64(ColumnReaderImpl<DoubleType>, Vec<f64>),
+    Bool(ColumnReaderImpl<BoolType>, Vec<bool>),
+    Text(ColumnReaderImpl<ByteArrayType>, Vec<ByteArray>),
+}
+
+/// A value, whatever its type.
+enum Value<'a> {
+    Whole(u64),
+    Negative,
+    Real(f64),
+    Bool(bool),
+    Text(&'a [u8]),
+}
+
+impl Cells {
+    /// Reads up to `want` rows; returns how many, and how many of their values are no nulls.
+    fn read(&mut self, want: usize, levels: &mut Vec<i16>) -> Result<(usize, usize), Fault> {
+        fn read<T: DataType>(
+            reader: &mut ColumnReaderImpl<T>,
+            values: &mut Vec<T::T>,
+            want: usize,
+            levels: &mut Vec<i16>,
+        ) -> Result<(usize, usize), Fault> {
+            values.clear();
+            levels.clear();
+            let read = reader.read_records(want, Some(levels), None, values);
+            read.map(|(rows, values, _)| (rows, values))
+                .map_err(damaged)
+        }
+        match self {
+            Cells::I32(reader, values, _) => read(reader, values, want, levels),
+            Cells::I64(reader, values, _) => read(reader, values, want, levels),
+            Cells::F32(reader, values) => read(reader, values, want, levels),
+            Cells::F64(reader, values) => read(reader, values, want, levels),
+            Cells::Bool(reader, values) => read(reader, values, want, levels),
+            Cells::Text(reader, values) => read(reader, values, want, levels),
+        }
+    }
+
+    fn value(&self, row: usize) -> Value<'_> {
+        match self {
+            Cells::I32(_, values, true) => Value::Whole(u64::from(values[row] as u32)),
+            Cells::I32(_, values, false) => whole(values[row].into()),
+            Cells::I64(_, values, true) => Value::Whole(values[row] as u64),
+            Cells::I64(_, values, false) => whole(values[row]),
+            Cells::F32(_, values) => Value::Real(values[row].into()),
+            Cells::F64(_, values) => Value::Real(values[row]),
+            Cells::Bool(_, values) => Value::Bool(values[row]),
+            Cells::Text(_, values) => Value::Text(values[row].data()),
+        }
+    }
+}
+
+fn whole(value: i64) -> Value<'static> {
+    u64::try_from(value).map_or(Value::Negative, Value::Whole)
 }
 
 /// The columns of one row group.
 struct Group {
     rows_left: u64,
-    op: ColumnReaderImpl<ByteArrayType>,
-    integers: [Option<Integers>; 5],
+    cells: [Option<Cells>; 5],
 }
 
 pub(crate) struct ParquetDecoder {
     reader: SerializedFileReader<File>,
     /// The same file, for reading page headers.
     file: File,
-    /// Index of each of [`COLUMNS`] among the file's columns.
+    /// What the user says of the columns; of Floatgate's own, nothing need be said.
+    layout: Option<Layout>,
+    /// The index of each column among the file's columns.
     places: [Option<usize>; 5],
     group: Option<Group>,
     next_group: usize,
-    ops: Vec<ByteArray>,
-    values: [Vec<u64>; 5],
     levels: Vec<i16>,
+    /// Rows decoded, and those of them returned.
+    decoded: usize,
     at: usize,
     row: u64,
     total_rows: u64,
     progress: Arc<AtomicU64>,
     file_bytes: u64,
     volumes: Volumes,
-    bad: Option<String>,
 }
 
 impl ParquetDecoder {
     /// `path` is the file if it can be opened as it is (not compressed as a whole); otherwise `input`
     /// goes to a temporary file first, since the footer is at the end.
-    pub fn new(input: Input, path: Option<&Path>, progress: Arc<AtomicU64>) -> Result<Self, Stop> {
+    pub fn new(
+        input: Input,
+        path: Option<&Path>,
+        layout: Option<Layout>,
+        progress: Arc<AtomicU64>,
+    ) -> Result<Self, Stop> {
         let file = match path {
             Some(path) => File::open(path)?,
             None => {
-                let mut file = tempfile::tempfile()?;
-                io::copy(&mut input.into_rest(), &mut file)?;
+                let failed = |e: io::Error| {
+                    let what = "a Parquet file that is compressed or comes from a pipe";
+                    Stop::Placed(Box::new(TraceError::temporary(what, &e)))
+                };
+                let mut file = tempfile::tempfile().map_err(failed)?;
+                let mut rest = input.into_rest();
+                let mut buffer = vec![0; 64 << 10];
+                loop {
+                    match rest.read(&mut buffer)? {
+                        0 => break,
+                        n => file.write_all(&buffer[..n]).map_err(failed)?,
+                    }
+                }
                 file.rewind()?;
                 file
             }
@@ -89,57 +169,25 @@ impl ParquetDecoder {
         let file_bytes = file.metadata()?.len();
         super::parquet_check::check(&file, file_bytes)?;
         let same = file.try_clone()?;
-        Ok(guarded(|| Self::open(file, same, file_bytes, progress))?)
+        Ok(guarded(|| {
+            Self::open(file, same, file_bytes, layout, progress)
+        })?)
     }
 
     fn open(
         file: File,
         same: File,
         file_bytes: u64,
+        layout: Option<Layout>,
         progress: Arc<AtomicU64>,
     ) -> Result<Self, Fault> {
         let reader = SerializedFileReader::new(file).map_err(damaged)?;
         let metadata = reader.metadata();
         let schema = metadata.file_metadata().schema_descr();
-        let mut places = [None; 5];
-        for (place, column) in schema.columns().iter().enumerate() {
-            let Some(i) = COLUMNS
-                .iter()
-                .position(|&name| column.path().string() == name)
-            else {
-                continue;
-            };
-            let fits = match column.physical_type() {
-                Physical::BYTE_ARRAY => i == 1,
-                Physical::INT32 | Physical::INT64 => i != 1,
-                _ => false,
-            };
-            if !fits || column.max_rep_level() > 0 {
-                return Err(Fault::new(format!(
-                    "the column '{}' has the wrong type {}",
-                    COLUMNS[i],
-                    column.physical_type()
-                ))
-                .hint("op is text, the other columns are integers of 32 or 64 bits"));
-            }
-            places[i] = Some(place);
-        }
-        for i in [1, 3, 4] {
-            if places[i].is_none() {
-                let names: Vec<String> = schema
-                    .columns()
-                    .iter()
-                    .take(20)
-                    .map(|c| c.path().string())
-                    .collect();
-                return Err(Fault::new(format!(
-                    "the Parquet file has no column '{}'; it has: {}",
-                    COLUMNS[i],
-                    names.join(", ")
-                ))
-                .hint("a trace has the columns op, offset and bytes, and may have arrival_ns and volume"));
-            }
-        }
+        let places = match &layout {
+            Some(layout) => places_of(schema, layout)?,
+            None => own_places(schema)?,
+        };
         let total_rows = metadata
             .row_groups()
             .iter()
@@ -148,19 +196,18 @@ impl ParquetDecoder {
         Ok(ParquetDecoder {
             reader,
             file: same,
+            layout,
             places,
             group: None,
             next_group: 0,
-            ops: Vec::new(),
-            values: Default::default(),
             levels: Vec::new(),
+            decoded: 0,
             at: 0,
             row: 0,
             total_rows,
             progress,
             file_bytes,
             volumes: Volumes::default(),
-            bad: None,
         })
     }
 
@@ -176,10 +223,9 @@ impl ParquetDecoder {
         self.next_group += 1;
         let rows = u64::try_from(group.metadata().num_rows())
             .map_err(|_| Fault::new("a row group has a negative number of rows"))?;
-        let mut op = None;
-        let mut integers = [const { None }; 5];
-        for (i, place) in self.places.iter().enumerate() {
-            let Some(place) = *place else { continue };
+        let mut cells = [const { None }; 5];
+        for (cells, place) in cells.iter_mut().zip(self.places) {
+            let Some(place) = place else { continue };
             let chunk = group.metadata().column(place);
             let (start, length) = chunk.byte_range();
             super::parquet_check::pages(&self.file, start, length)?;
@@ -188,156 +234,250 @@ impl ParquetDecoder {
                 descriptor.logical_type_ref(),
                 Some(parquet::basic::LogicalType::Integer(integer)) if !integer.is_signed
             );
-            match group.get_column_reader(place).map_err(damaged)? {
-                ColumnReader::ByteArrayColumnReader(reader) if i == 1 => op = Some(reader),
-                ColumnReader::Int32ColumnReader(reader) if i != 1 => {
-                    integers[i] = Some(Integers::I32(reader, Vec::new(), unsigned));
-                }
-                ColumnReader::Int64ColumnReader(reader) if i != 1 => {
-                    integers[i] = Some(Integers::I64(reader, Vec::new(), unsigned));
-                }
+            *cells = Some(match group.get_column_reader(place).map_err(damaged)? {
+                ColumnReader::Int32ColumnReader(reader) => Cells::I32(reader, Vec::new(), unsigned),
+                ColumnReader::Int64ColumnReader(reader) => Cells::I64(reader, Vec::new(), unsigned),
+                ColumnReader::FloatColumnReader(reader) => Cells::F32(reader, Vec::new()),
+                ColumnReader::DoubleColumnReader(reader) => Cells::F64(reader, Vec::new()),
+                ColumnReader::BoolColumnReader(reader) => Cells::Bool(reader, Vec::new()),
+                ColumnReader::ByteArrayColumnReader(reader) => Cells::Text(reader, Vec::new()),
                 _ => return Err(Fault::new("a row group does not match the schema")),
-            }
+            });
         }
-        let op = op.ok_or_else(|| Fault::new("a row group does not match the schema"))?;
         self.group = Some(Group {
             rows_left: rows,
-            op,
-            integers,
+            cells,
         });
         Ok(true)
     }
 
     /// Decodes the next rows; false at the end of the file.
     fn fill(&mut self) -> Result<bool, Fault> {
-        self.at = 0;
-        self.ops.clear();
-        for values in &mut self.values {
-            values.clear();
-        }
-        loop {
-            if self.group.as_ref().is_none_or(|g| g.rows_left == 0) && !self.open_group()? {
+        (self.at, self.decoded) = (0, 0);
+        while self.group.as_ref().is_none_or(|group| group.rows_left == 0) {
+            if !self.open_group()? {
                 return Ok(false);
             }
-            let levels = &mut self.levels;
-            let Some(group) = &mut self.group else {
-                return Ok(false);
-            };
-            if group.rows_left == 0 {
-                continue;
-            }
-            let want = group.rows_left.min(BATCH as u64) as usize;
-            levels.clear();
-            let (rows, values, _) = group
-                .op
-                .read_records(want, Some(levels), None, &mut self.ops)
-                .map_err(damaged)?;
-            whole(rows, values, want, 1)?;
-            for (i, integers) in group.integers.iter_mut().enumerate() {
-                levels.clear();
-                let out = &mut self.values[i];
-                let negative = || {
-                    Fault::new(format!(
-                        "the column '{}' holds a negative number",
-                        COLUMNS[i]
-                    ))
-                };
-                match integers {
-                    Some(Integers::I32(reader, buffer, unsigned)) => {
-                        buffer.clear();
-                        let (rows, values, _) = reader
-                            .read_records(want, Some(levels), None, buffer)
-                            .map_err(damaged)?;
-                        whole(rows, values, want, i)?;
-                        for &v in buffer.iter() {
-                            out.push(if *unsigned {
-                                u64::from(v as u32)
-                            } else {
-                                u64::try_from(v).map_err(|_| negative())?
-                            });
-                        }
-                    }
-                    Some(Integers::I64(reader, buffer, unsigned)) => {
-                        buffer.clear();
-                        let (rows, values, _) = reader
-                            .read_records(want, Some(levels), None, buffer)
-                            .map_err(damaged)?;
-                        whole(rows, values, want, i)?;
-                        for &v in buffer.iter() {
-                            out.push(if *unsigned {
-                                v as u64
-                            } else {
-                                u64::try_from(v).map_err(|_| negative())?
-                            });
-                        }
-                    }
-                    None => out.resize(want, 0),
-                }
-            }
-            group.rows_left -= want as u64;
-            let done = (self.row + want as u64) as f64 / self.total_rows.max(1) as f64;
-            self.progress
-                .store((self.file_bytes as f64 * done) as u64, Ordering::Relaxed);
-            return Ok(true);
         }
+        let Some(group) = &mut self.group else {
+            return Ok(false);
+        };
+        let want = group.rows_left.min(BATCH as u64) as usize;
+        for (cells, what) in group.cells.iter_mut().zip(WHAT) {
+            let Some(cells) = cells else { continue };
+            let (rows, values) = cells.read(want, &mut self.levels)?;
+            all_there(rows, values, want, what)?;
+        }
+        group.rows_left -= want as u64;
+        self.decoded = want;
+        let done = (self.row + want as u64) as f64 / self.total_rows.max(1) as f64;
+        self.progress
+            .store((self.file_bytes as f64 * done) as u64, Ordering::Relaxed);
+        Ok(true)
+    }
+
+    /// The next of the decoded rows.
+    fn row(&mut self, row: usize) -> Result<Parsed, Fault> {
+        let Some(group) = &self.group else {
+            return Ok(Parsed::Skip);
+        };
+        let value = |what: usize| group.cells[what].as_ref().map(|cells| cells.value(row));
+        let layout = self.layout.as_ref();
+        let op = match (layout.map(|layout| &layout.op), value(OP)) {
+            (Some(Ops::All(op)), _) => *op,
+            (Some(Ops::Column(_, words)), Some(value)) => op_in(value, words)?,
+            (None, Some(value)) => op_in(value, &[])?,
+            (_, None) => return Err(Fault::new("a row group does not match the schema")),
+        };
+        let unit = |what: usize| match (layout, what) {
+            (Some(layout), TIME) => layout.time.as_ref().map_or(1, |column| column.unit),
+            (Some(layout), OFFSET) => layout.offset.unit,
+            (Some(layout), SIZE) => layout.size.unit,
+            _ => 1,
+        };
+        let number = |what: usize| match value(what) {
+            Some(value) => scaled(value, unit(what), what),
+            None => Ok(0),
+        };
+        let volume = match value(VOLUME) {
+            Some(Value::Text(name)) => self.volumes.number(name)?,
+            _ => {
+                let volume = number(VOLUME)?;
+                u32::try_from(volume).map_err(|_| {
+                    Fault::new(format!("the volume {volume} does not fit in 32 bits"))
+                })?
+            }
+        };
+        let (time, offset, size) = (number(TIME)?, number(OFFSET)?, number(SIZE)?);
+        Ok(Parsed::One(request(time, op, volume, offset, size)))
     }
 }
 
+/// The places of Floatgate's own columns.
+fn own_places(schema: &SchemaDescriptor) -> Result<[Option<usize>; 5], Fault> {
+    const OWN: [&str; 5] = ["arrival_ns", "op", "volume", "offset", "bytes"];
+    let mut places = [None; 5];
+    for (i, name) in OWN.into_iter().enumerate() {
+        places[i] = column_named(schema, name);
+        let Some(place) = places[i] else {
+            if matches!(i, TIME | VOLUME) {
+                continue;
+            }
+            return Err(no_column(schema, &format!("'{name}'")).hint(
+                "a trace of Floatgate's has the columns op, offset and bytes, and may have arrival_ns and volume; \
+                 of another file say what its columns hold (--columns time=NAME:us,offset=NAME:B,size=NAME:B,op=NAME)",
+            ));
+        };
+        let column = schema.column(place);
+        let fits = match column.physical_type() {
+            Physical::BYTE_ARRAY => i == OP,
+            Physical::INT32 | Physical::INT64 => i != OP,
+            _ => false,
+        };
+        if !fits || column.max_rep_level() > 0 {
+            return Err(wrong_type(&column)
+                .hint("op is text, the other columns are integers of 32 or 64 bits"));
+        }
+    }
+    Ok(places)
+}
+
+/// The places of the columns that a layout names.
+fn places_of(schema: &SchemaDescriptor, layout: &Layout) -> Result<[Option<usize>; 5], Fault> {
+    let mut places = [None; 5];
+    let op = match &layout.op {
+        Ops::All(_) => None,
+        Ops::Column(place, _) => Some(place),
+    };
+    let wanted = [
+        layout.time.as_ref().map(|column| &column.place),
+        op,
+        layout.volume.as_ref(),
+        Some(&layout.offset.place),
+        Some(&layout.size.place),
+    ];
+    for (i, wanted) in wanted.into_iter().enumerate() {
+        let Some(wanted) = wanted else { continue };
+        let place = match wanted {
+            Place::Number(number) => Some(*number).filter(|&at| at < schema.num_columns()),
+            Place::Name(name) => column_named(schema, name),
+        };
+        let Some(place) = place else {
+            return Err(no_column(schema, &wanted.describe()));
+        };
+        let column = schema.column(place);
+        let fits = match column.physical_type() {
+            Physical::INT32 | Physical::INT64 => true,
+            Physical::FLOAT | Physical::DOUBLE => !matches!(i, OP | VOLUME),
+            Physical::BYTE_ARRAY => matches!(i, OP | VOLUME),
+            Physical::BOOLEAN => i == OP,
+            _ => false,
+        };
+        if !fits || column.max_rep_level() > 0 {
+            return Err(wrong_type(&column).hint(format!(
+                "times, offsets and sizes are numbers, operations and volumes are texts or whole numbers; this is \
+                 to hold the {}",
+                WHAT[i]
+            )));
+        }
+        places[i] = Some(place);
+    }
+    Ok(places)
+}
+
+fn column_named(schema: &SchemaDescriptor, name: &str) -> Option<usize> {
+    let columns = schema.columns();
+    let is = |column: &ColumnDescPtr| column.path().string() == name;
+    columns.iter().position(is)
+}
+
+fn no_column(schema: &SchemaDescriptor, wanted: &str) -> Fault {
+    let names = schema.columns().iter().take(20);
+    let names: Vec<String> = names.map(|column| column.path().string()).collect();
+    Fault::new(format!(
+        "the Parquet file has no column {}; it has: {}",
+        wanted.trim_start_matches("column "),
+        names.join(", ")
+    ))
+}
+
+fn wrong_type(column: &ColumnDescPtr) -> Fault {
+    Fault::new(format!(
+        "the column '{}' has the wrong type {}",
+        column.path().string(),
+        column.physical_type()
+    ))
+}
+
 /// Checks that a column returned all requested rows, and no nulls.
-fn whole(rows: usize, values: usize, want: usize, column: usize) -> Result<(), Fault> {
+fn all_there(rows: usize, values: usize, want: usize, what: &str) -> Result<(), Fault> {
     if rows != want {
         return Err(Fault::new(format!(
-            "the column '{}' is shorter than its row group",
-            COLUMNS[column]
+            "the column with the {what} is shorter than its row group"
         )));
     }
     if values != want {
         return Err(
-            Fault::new(format!("the column '{}' holds a null", COLUMNS[column]))
+            Fault::new(format!("the column with the {what} holds a null"))
                 .hint("every request needs a value in every column"),
         );
     }
     Ok(())
 }
 
-fn op(text: &[u8]) -> Option<Op> {
-    if let [letter] = text {
-        return Op::from_letter(*letter);
-    }
-    let is = |word: &str| text.eq_ignore_ascii_case(word.as_bytes());
-    if is("read") {
-        Some(Op::Read)
-    } else if is("write") {
-        Some(Op::Write)
-    } else if is("trim") || is("discard") {
-        Some(Op::Trim)
-    } else if is("write_zeroes") {
-        Some(Op::WriteZeroes)
-    } else if is("flush") {
-        Some(Op::Flush)
-    } else {
-        None
+fn op_in(value: Value<'_>, words: &[(String, Op)]) -> Result<Op, Fault> {
+    let number;
+    let text = match value {
+        Value::Text(text) => text,
+        Value::Bool(true) => b"true",
+        Value::Bool(false) => b"false",
+        Value::Whole(n) => {
+            number = n.to_string();
+            number.as_bytes()
+        }
+        Value::Negative | Value::Real(_) => b"a negative number",
+    };
+    op_of(text, words).ok_or_else(|| {
+        super::unknown_op(text, "R, W, T, Z or F")
+            .hint("another word has its meaning said, as in op=NAME:1=W/0=R")
+    })
+}
+
+/// A number in nanoseconds or bytes.
+fn scaled(value: Value<'_>, unit: u64, what: usize) -> Result<u64, Fault> {
+    let too_large = || {
+        Fault::new(format!("the {} is too large", WHAT[what]))
+            .hint("check the unit that is given for it")
+    };
+    match value {
+        Value::Whole(number) => number.checked_mul(unit).ok_or_else(too_large),
+        // Addresses that were written as numbers with a fraction have none.
+        Value::Real(real) if real >= 0.0 && (what == TIME || real.fract() == 0.0) => {
+            let scaled = (real * unit as f64).round();
+            match scaled < u64::MAX as f64 {
+                true => Ok(scaled as u64),
+                false => Err(too_large()),
+            }
+        }
+        Value::Negative => Err(Fault::new(format!("the {} is negative", WHAT[what]))),
+        Value::Real(real) => Err(Fault::new(format!(
+            "the {} is no whole number: {real}",
+            WHAT[what]
+        ))),
+        Value::Bool(_) | Value::Text(_) => {
+            Err(Fault::new(format!("the {} is no number", WHAT[what])))
+        }
     }
 }
 
 impl Decoder for ParquetDecoder {
     fn next(&mut self) -> Result<Option<Parsed>, Stop> {
-        if self.at >= self.ops.len() && !guarded(|| self.fill())? {
+        if self.at >= self.decoded && !guarded(|| self.fill())? {
             return Ok(None);
         }
-        let at = self.at;
         self.at += 1;
         self.row += 1;
-        let text = self.ops[at].data();
-        let Some(op) = op(text) else {
-            self.bad = Some(crate::error::excerpt(text));
-            return Err(super::unknown_op(text, "R, W, T, Z or F").into());
-        };
-        let [time, _, volume, offset, bytes] =
-            [0, 1, 2, 3, 4].map(|i| self.values[i].get(at).copied().unwrap_or(0));
-        let volume = u32::try_from(volume)
-            .map_err(|_| Fault::new(format!("the volume {volume} does not fit in 32 bits")))?;
-        Ok(Some(Parsed::One(request(time, op, volume, offset, bytes))))
+        Ok(Some(self.row(self.at - 1)?))
     }
 
     fn position(&self) -> Position {
@@ -345,7 +485,7 @@ impl Decoder for ParquetDecoder {
     }
 
     fn excerpt(&self) -> Option<String> {
-        self.bad.clone()
+        None
     }
 
     fn first_skipped(&self) -> Option<(Position, String)> {

@@ -62,11 +62,8 @@ struct Spill {
 }
 
 impl Spill {
-    fn error(doing: &str, error: &io::Error) -> TraceError {
-        let folder = std::env::temp_dir();
-        TraceError::io(&folder.display().to_string(), doing, error).hint(
-            "the requests of the volumes go to a temporary file there; TMPDIR names another folder",
-        )
+    fn error(error: &io::Error) -> TraceError {
+        TraceError::temporary("what the volumes are split into", error)
     }
 
     fn write(&self, at: u64, bytes: &[u8]) -> Result<(), TraceError> {
@@ -74,7 +71,7 @@ impl Spill {
         let written = file
             .seek(SeekFrom::Start(at))
             .and_then(|_| file.write_all(bytes));
-        written.map_err(|e| Self::error("cannot write the temporary file", &e))
+        written.map_err(|e| Self::error(&e))
     }
 
     fn read(&self, at: u64, bytes: &mut [u8]) -> Result<(), TraceError> {
@@ -82,7 +79,7 @@ impl Spill {
         let read = file
             .seek(SeekFrom::Start(at))
             .and_then(|_| file.read_exact(bytes));
-        read.map_err(|e| Self::error("cannot read the temporary file", &e))
+        read.map_err(|e| Self::error(&e))
     }
 }
 
@@ -149,8 +146,7 @@ impl Splitter {
     /// # Errors
     /// If no temporary file can be created.
     pub fn new() -> Result<Self, TraceError> {
-        let file =
-            tempfile::tempfile().map_err(|e| Spill::error("cannot create a temporary file", &e))?;
+        let file = tempfile::tempfile().map_err(|e| Spill::error(&e))?;
         Ok(Splitter {
             spill: Spill {
                 file: Mutex::new(file),

@@ -9,7 +9,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::TraceError;
-use crate::sink::{Sink, give_name, new_file};
+use crate::outfile::{Destination, OutFile};
+use crate::sink::Sink;
 use crate::source::base_name;
 use crate::{Compression, Format, Request};
 pub use summary::WriteSummary;
@@ -34,11 +35,10 @@ enum Body {
 
 /// Writes a trace.
 ///
-/// It writes to a temporary file in the same folder, which takes its name in [`finish`](Writer::finish); a
-/// writer that is dropped before leaves nothing behind.
+/// The file takes its name in [`finish`](Writer::finish); a writer that is dropped before leaves nothing behind
+/// ([`outfile`](crate::outfile)).
 pub struct Writer {
     path: PathBuf,
-    temporary: tempfile::TempPath,
     format: Format,
     body: Body,
     line: Vec<u8>,
@@ -108,25 +108,24 @@ impl Writer {
                     .hint("leave the compression out; Parquet compresses its columns itself"),
             );
         }
-        let making = |e: &io::Error| TraceError::io(&name, "cannot create the file", e);
-        let (file, temporary) = new_file(path).map_err(|e| making(&e))?;
+        let making = |e: io::Error| TraceError::output(path, &e);
+        let file = Destination::of(path)?.create()?;
         let mut line = Vec::with_capacity(128);
         let body = match format {
             #[cfg(feature = "parquet")]
-            Format::Parquet => Body::Parquet(Box::new(
-                parquet::ParquetWriter::new(file).map_err(|e| making(&e))?,
-            )),
+            Format::Parquet => {
+                Body::Parquet(Box::new(parquet::ParquetWriter::new(file).map_err(making)?))
+            }
             _ => {
-                let mut sink = Sink::new(file, compression).map_err(|e| making(&e))?;
+                let mut sink = Sink::new(file, compression).map_err(making)?;
                 let lines = lines::Lines::new(format, options.page_bytes);
                 lines.header(&mut line);
-                sink.write_all(&line).map_err(|e| making(&e))?;
+                sink.write_all(&line).map_err(making)?;
                 Body::Lines(Box::new(sink), lines)
             }
         };
         Ok(Writer {
             path: path.to_owned(),
-            temporary,
             format,
             body,
             line,
@@ -168,7 +167,7 @@ impl Writer {
     }
 
     fn failed(&self, error: &io::Error) -> TraceError {
-        TraceError::io(&self.path.display().to_string(), "cannot write", error)
+        TraceError::output(&self.path, error)
     }
 
     /// Ends the file and gives it its name, replacing a file of this name.
@@ -178,19 +177,18 @@ impl Writer {
     pub fn finish(self) -> Result<WriteSummary, TraceError> {
         let Writer {
             path,
-            temporary,
             body,
             mut summary,
             ..
         } = self;
-        let name = path.display().to_string();
-        let failed = |e: &io::Error| TraceError::io(&name, "cannot write", e);
-        match body {
-            Body::Lines(sink, _) => sink.finish().map_err(|e| failed(&e))?,
+        let file = match body {
+            Body::Lines(sink, _) => sink.finish(),
             #[cfg(feature = "parquet")]
-            Body::Parquet(writer) => writer.finish().map_err(|e| failed(&e))?,
-        }
-        summary.file_bytes = give_name(temporary, &path).map_err(|e| failed(&e))?;
+            Body::Parquet(writer) => writer.finish(),
+        };
+        summary.file_bytes = file
+            .and_then(OutFile::finish)
+            .map_err(|e| TraceError::output(&path, &e))?;
         Ok(summary)
     }
 }

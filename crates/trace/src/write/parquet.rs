@@ -1,10 +1,10 @@
 //! Traces in Parquet: the columns `arrival_ns`, `op`, `volume`, `offset`, `bytes`.
 
-use std::fs::File;
 use std::io;
 
 use crate::Request;
 use crate::columns::{Column, Kind, ParquetTable};
+use crate::outfile::OutFile;
 
 /// The letters of [`crate::Op`], in its order.
 const OPS: &[&str] = &["R", "W", "T", "Z", "F"];
@@ -35,7 +35,7 @@ const COLUMNS: &[Column] = &[
 pub(crate) struct ParquetWriter(ParquetTable);
 
 impl ParquetWriter {
-    pub fn new(file: File) -> io::Result<Self> {
+    pub fn new(file: OutFile) -> io::Result<Self> {
         ParquetTable::new(file, "trace", COLUMNS).map(ParquetWriter)
     }
 
@@ -50,7 +50,7 @@ impl ParquetWriter {
         self.0.row(&cells, &[])
     }
 
-    pub fn finish(self) -> io::Result<()> {
+    pub fn finish(self) -> io::Result<OutFile> {
         self.0.finish()
     }
 }

@@ -205,12 +205,13 @@ fn short_name(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::ReadArgs;
 
     #[test]
     fn files_are_named_by_what_tells_them_apart() {
         let of = |files: &[&str]| {
             let files: Vec<String> = files.iter().map(ToString::to_string).collect();
-            let choice = Choice::new(&files, None, None, 0).unwrap();
+            let choice = Choice::new(&files, &ReadArgs::default()).unwrap();
             labels(&choice.each().collect::<Vec<_>>())
         };
         assert_eq!(

@@ -8,7 +8,7 @@ mod summary;
 use floatgate_catalog::Scheme;
 
 use super::schemes::find;
-use super::study::Study;
+use super::study::{REPORT_FLAG, Study, write_report};
 use crate::args::FleetArgs;
 use crate::config::sizing::Failure;
 use crate::errors::{Outcome, Problem};
@@ -24,7 +24,7 @@ const DEFAULT_SCHEME: &str = "page";
 /// Splits the trace, replays every volume under every scheme, writes the rows and prints the summary.
 pub fn run(args: &FleetArgs, schemes: &[Scheme]) -> Outcome<()> {
     let files: Vec<String> = [&args.traces[..], &args.setup.trace[..]].concat();
-    let study = Study::of(&args.setup, &files, schemes)?;
+    let mut study = Study::of(&args.setup, &files, schemes)?;
     if files.is_empty() && study.settings.get("trace.file").is_none() {
         return Err(Problem::new("no trace was named").help(
             "floatgate fleet TRACE..., a file or a folder; `floatgate fleet --help` has examples",
@@ -32,12 +32,18 @@ pub fn run(args: &FleetArgs, schemes: &[Scheme]) -> Outcome<()> {
     }
     let chosen = chosen(args, &study, schemes)?;
     study.settings.check_options(&chosen)?;
+    study.choice = study.choice.with_folders_read()?;
+    let outputs = [
+        (REPORT_FLAG, args.setup.report.as_deref()),
+        ("--out", args.out.as_deref()),
+    ];
+    study.check_files(&args.setup, [], &outputs)?;
     let out = match &args.out {
         // A name that cannot be written shows before the work, not after it.
         Some(path) => Some((path, rows::create(path)?)),
         None => None,
     };
-    let input = Input::read(study.choice.clone().with_folders_read()?, args.volumes_by)?;
+    let input = Input::read(study.choice.clone(), args.volumes_by)?;
     output::tell(&format!("Trace:  {}", input.describe()));
     let fleet = Fleet::new(&study, &input, schemes, &chosen, args.jobs);
     output::tell(&format!("Device: {}; {}", fleet.describe(), fleet.limits()));
@@ -54,8 +60,7 @@ pub fn run(args: &FleetArgs, schemes: &[Scheme]) -> Outcome<()> {
         output::print(&summary::text(&summary))?;
     }
     if let Some(path) = &args.setup.report {
-        output::write_file(path, &crate::report::fleet_html(&summary))?;
-        output::tell(&format!("Report: {}", path.display()));
+        write_report(path, &crate::report::fleet_html(&summary))?;
     }
     failures(&input, &chosen, &rows)
 }

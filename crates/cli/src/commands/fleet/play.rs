@@ -1,7 +1,5 @@
 //! The volumes of a fleet on devices of their own, some at a time.
 
-use std::sync::{Condvar, Mutex, PoisonError};
-
 use floatgate_catalog::Scheme;
 use floatgate_sim::run::{Progress, Source};
 use floatgate_trace::split::VolumeReader;
@@ -14,12 +12,10 @@ use crate::commands::study::{Scan, Study};
 use crate::config::resolve::Plan;
 use crate::config::sizing::{self, Failure, guarded};
 use crate::errors::Problem;
-use crate::memory;
+use crate::memory::Budget;
 use crate::progress::Bar;
 use crate::table::bytes;
 
-/// Share of the free memory that devices may take.
-const MEMORY_SHARE: f64 = 0.9;
 /// Requests looked at together before the run.
 const BATCH: usize = 1 << 12;
 
@@ -50,14 +46,13 @@ impl<'a> Fleet<'a> {
         jobs: Option<u32>,
     ) -> Self {
         let tasks = input.volumes.len() * chosen.len();
-        let free = memory::available().map(|free| (free as f64 * MEMORY_SHARE) as u64);
         Self {
             study,
             input,
             schemes,
             chosen,
             workers: parallel::workers(jobs, &study.settings, tasks),
-            memory: Budget::new(free.unwrap_or(u64::MAX)),
+            memory: Budget::of_what_is_free(),
         }
     }
 
@@ -80,7 +75,7 @@ impl<'a> Fleet<'a> {
 
     /// How much is done at a time.
     pub fn limits(&self) -> String {
-        let memory = bytes(self.memory.total as f64);
+        let memory = bytes(self.memory.total() as f64);
         format!("{} at a time, in {memory} of memory at most", self.workers)
     }
 
@@ -133,7 +128,7 @@ impl<'a> Fleet<'a> {
     /// The device that `run` or `compare` would give the volume.
     fn device(&self, entry: &'a Entry) -> Result<Sized, Failure> {
         let (mut source, mut plan) = (self.source(entry)?, self.study.plan.clone());
-        let mut scan = Scan::new(self.study);
+        let mut scan = Scan::new(&plan, &self.study.settings);
         let mut batch = Vec::with_capacity(BATCH);
         let failed = |error: TraceError| Failure::Trace(error.to_string());
         loop {
@@ -152,7 +147,7 @@ impl<'a> Fleet<'a> {
         let failed = |problem: Problem| Failure::Trace(problem.message().to_string());
         let need =
             sizing::estimate(&plan, settings, extent, self.schemes, self.chosen).map_err(failed)?;
-        let _lease = self.memory.take(need)?;
+        let _lease = self.memory.take(need).map_err(failed)?;
         sizing::size(&mut plan, settings, extent, self.schemes, self.chosen).map_err(failed)?;
         let span_s = scan.seen(&plan).span_s;
         Ok(Sized { plan, span_s })
@@ -172,7 +167,8 @@ impl<'a> Fleet<'a> {
             .simulated
             .memory_bytes(&config)
             .map_err(Failure::Refused)?;
-        let _lease = self.memory.take(need)?;
+        let failed = |problem: Problem| Failure::Trace(problem.message().to_string());
+        let _lease = self.memory.take(need).map_err(failed)?;
         bar.message(format!("{} {}", entry.name, scheme.info.key));
         let mut progress = |step| {
             if let Progress::Played(n) = step {
@@ -208,81 +204,5 @@ impl Source for VolumeSource<'_> {
 
     fn position(&self, place: u64) -> String {
         format!("volume {}, request {place}", self.0.volume().name)
-    }
-}
-
-/// Memory that the devices of all workers share: who does not get enough of it waits.
-struct Budget {
-    total: u64,
-    free: Mutex<u64>,
-    given_back: Condvar,
-}
-
-/// Memory taken; dropping it gives it back.
-struct Lease<'a> {
-    budget: &'a Budget,
-    bytes: u64,
-}
-
-impl Budget {
-    fn new(total: u64) -> Self {
-        Self {
-            total,
-            free: Mutex::new(total),
-            given_back: Condvar::new(),
-        }
-    }
-
-    /// Waits until so much is free.
-    fn take(&self, bytes: u64) -> Result<Lease<'_>, Failure> {
-        memory::check(bytes, Some(self.total), "the device")
-            .map_err(|problem| Failure::Trace(problem.message().to_string()))?;
-        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        let enough = self.given_back.wait_while(free, |free| *free < bytes);
-        *enough.unwrap_or_else(PoisonError::into_inner) -= bytes;
-        Ok(Lease {
-            budget: self,
-            bytes,
-        })
-    }
-}
-
-impl Drop for Lease<'_> {
-    fn drop(&mut self) {
-        let free = &self.budget.free;
-        *free.lock().unwrap_or_else(PoisonError::into_inner) += self.bytes;
-        self.budget.given_back.notify_all();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicU64, Ordering};
-
-    use super::*;
-
-    #[test]
-    fn never_more_memory_is_out_than_there_is() {
-        let budget = Budget::new(10);
-        let (out, most) = (AtomicU64::new(0), AtomicU64::new(0));
-        std::thread::scope(|scope| {
-            for worker in 0..4 {
-                let (budget, out, most) = (&budget, &out, &most);
-                scope.spawn(move || {
-                    for i in 0..500 {
-                        let bytes = 1 + (worker + i) % 6;
-                        let lease = budget.take(bytes).unwrap();
-                        most.fetch_max(
-                            out.fetch_add(bytes, Ordering::SeqCst) + bytes,
-                            Ordering::SeqCst,
-                        );
-                        out.fetch_sub(bytes, Ordering::SeqCst);
-                        drop(lease);
-                    }
-                });
-            }
-        });
-        assert!(most.load(Ordering::SeqCst) <= 10);
-        assert!(matches!(budget.take(11), Err(Failure::Trace(_))));
     }
 }

@@ -96,6 +96,9 @@ impl Events {
         let mut waiter = std::mem::replace(&mut record.waiters, NONE);
         queue.head += 1;
         queue.free_ns = end_ns;
+        if let Some(watch) = &mut self.watch {
+            watch.ended(device, end_ns);
+        }
         if !queue.is_settled() {
             self.woken.push(device);
         }
@@ -119,6 +122,9 @@ impl Events {
         let head = queue.head;
         let record = queue.record(head);
         let (slot, number) = (record.request, record.number);
+        if let Some(watch) = &mut self.watch {
+            watch.started(device, queue.free_ns);
+        }
         if slot != NONE {
             self.requests.started_in(slot, number, start_ns);
         }

@@ -103,6 +103,11 @@ impl Requests {
         self.later_start_ns = u64::MAX;
     }
 
+    /// Its number.
+    pub(super) fn open(&self) -> Option<u64> {
+        self.open.as_ref().map(|open| open.request)
+    }
+
     /// One of its operations starts then; it has no record.
     #[inline]
     pub(super) fn started(&mut self, start_ns: u64) {
@@ -220,6 +225,12 @@ impl Requests {
     pub(super) fn first_ready(&self) -> Option<(u64, bool)> {
         let &Reverse((end_ns, _, slot)) = self.ready.peek()?;
         Some((end_ns, self.slots[slot as usize].unstarted > 0))
+    }
+
+    /// Known completions up to `at_ns` that were not handed out.
+    pub(super) fn complete_by(&self, at_ns: u64) -> u64 {
+        let over = |ready: &&Reverse<(u64, u64, u32)>| ready.0.0 <= at_ns;
+        self.ready.iter().filter(over).count() as u64
     }
 
     /// Hands out that completion.

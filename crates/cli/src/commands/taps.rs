@@ -1,0 +1,206 @@
+//! What a run writes beside its record: rows of requests, the time series, rows of blocks, and why requests were slow.
+
+use std::path::{Path, PathBuf};
+
+use floatgate_catalog::Scheme;
+use floatgate_sim::blocks;
+use floatgate_sim::config::RunConfig;
+use floatgate_sim::record::Record;
+use floatgate_sim::requests::{RequestRow, RequestsFile};
+use floatgate_sim::run::{Besides, Progress, RunError, Source};
+use floatgate_sim::series_file;
+use floatgate_sim::why::Why;
+use floatgate_trace::TraceError;
+use floatgate_trace::columns::TableWriter;
+
+use crate::errors::{Outcome, Problem};
+use crate::states::DeviceFiles;
+use crate::table::some;
+
+/// Where the files go.
+#[derive(Clone, Debug, Default)]
+pub struct Paths {
+    /// Rows of requests.
+    pub requests: Option<PathBuf>,
+    /// The time series.
+    pub series: Option<PathBuf>,
+    /// Rows of blocks.
+    pub blocks: Option<PathBuf>,
+}
+
+impl Paths {
+    /// The files of one scheme in folders for many.
+    pub fn of(&self, key: &str) -> Self {
+        let name = safe_name(key);
+        let file = |folder: &Option<PathBuf>, what: &str| {
+            let folder = folder.as_ref()?;
+            Some(folder.join(format!("{name}{what}.parquet")))
+        };
+        Self {
+            requests: file(&self.requests, ""),
+            series: file(&self.series, "-series"),
+            blocks: file(&self.blocks, "-blocks"),
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = (&'static str, &PathBuf)> {
+        let named = [
+            ("--requests-out", &self.requests),
+            ("--series-out", &self.series),
+            ("--blocks-out", &self.blocks),
+        ];
+        named
+            .into_iter()
+            .filter_map(|(flag, path)| path.as_ref().map(|path| (flag, path)))
+    }
+
+    /// Makes the folders that are missing, for the files of schemes with these names. What is no file of ours is left
+    /// alone.
+    ///
+    /// # Errors
+    /// If there is something else of that name, or a folder cannot be made.
+    pub fn make_folders(&self, keys: &[&str]) -> Outcome<()> {
+        for (flag, folder) in self.all() {
+            let failed = |why: String| {
+                Problem::new(format!("{flag} {}: {why}", folder.display())).help(
+                    "name a folder, which is made if it is missing; a file a scheme goes there",
+                )
+            };
+            if folder.exists() && !folder.is_dir() {
+                return Err(failed("this is not a folder".into()));
+            }
+            for (i, key) in keys.iter().enumerate() {
+                let same = keys[..i]
+                    .iter()
+                    .find(|other| safe_name(other) == safe_name(key));
+                if let Some(same) = same {
+                    return Err(failed(format!("{same} and {key} would share a file")));
+                }
+                let of_scheme = self.of(key);
+                let taken = of_scheme.all().find(|(other, path)| {
+                    *other == flag && path.symlink_metadata().is_ok_and(|there| !there.is_file())
+                });
+                if let Some((_, path)) = taken {
+                    return Err(failed(format!("{} is not a file", path.display())));
+                }
+            }
+        }
+        for (flag, folder) in self.all() {
+            std::fs::create_dir_all(folder).map_err(|error| {
+                Problem::new(format!(
+                    "{flag} {}: cannot make the folder: {error}",
+                    folder.display()
+                ))
+                .help("name a folder in a place that may be written")
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// The name of a scheme as a part of a file name that every system and shell takes as it is: `last++` is `lastplusplus`.
+fn safe_name(key: &str) -> String {
+    let safe = |c: char| match c {
+        '+' => "plus".to_string(),
+        c if c.is_ascii_alphanumeric() || c == '-' || c == '_' => c.to_string(),
+        _ => "-".into(),
+    };
+    key.chars().map(safe).collect()
+}
+
+/// The files of one run, begun; they get their names in [`play`](Taps::play), and nothing is left if they do not get there.
+pub struct Taps {
+    paths: Paths,
+    requests: Option<RequestsFile>,
+    series: Option<TableWriter>,
+    blocks: Option<TableWriter>,
+    why: Option<Why>,
+}
+
+impl Taps {
+    /// Begins the files; of the slowest requests so many are told.
+    ///
+    /// # Errors
+    /// If a name does not tell the format, or a file cannot be made.
+    pub fn open(paths: Paths, slowest: usize) -> Result<Self, TraceError> {
+        let recording = slowest > 0 || paths.requests.is_some();
+        let begun = |path: &Option<PathBuf>,
+                     create: fn(&Path) -> Result<TableWriter, TraceError>| {
+            path.as_deref().map(create).transpose()
+        };
+        Ok(Self {
+            requests: paths
+                .requests
+                .as_ref()
+                .map(RequestsFile::create)
+                .transpose()?,
+            series: begun(&paths.series, series_file::create)?,
+            blocks: begun(&paths.blocks, blocks::create)?,
+            why: recording.then(|| Why::new(slowest)),
+            paths,
+        })
+    }
+
+    /// Runs a scheme on a device that comes from and goes to these files, and ends its own. Requests are only recorded if somebody wants to know of them.
+    ///
+    /// # Errors
+    /// See [`RunError`].
+    pub fn play(
+        mut self,
+        scheme: &Scheme,
+        device: DeviceFiles<'_>,
+        config: &RunConfig,
+        source: &mut dyn Source,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<(Record, Vec<String>), RunError> {
+        let mut of_blocks = Vec::new();
+        let blocks = self.blocks.is_some().then_some(&mut of_blocks);
+        let file = &mut self.requests;
+        let mut take = self.why.as_mut().map(|why| {
+            |rows: &[RequestRow]| {
+                why.add(rows);
+                file.as_mut().map_or(Ok(()), |file| file.write(rows))
+            }
+        });
+        let besides = Besides {
+            rows: take.as_mut().map(|take| take as _),
+            blocks,
+            ..Besides::default()
+        };
+        let mut record = device.run(scheme, config, source, progress, besides)?;
+        record.explained = self.why.as_ref().map(Why::explained);
+        let mut told = Vec::new();
+        let mut tell = |what: &str, rows, path: &Option<PathBuf>| {
+            if let Some(path) = path {
+                told.push(format!(
+                    "{what}: {} in {}",
+                    some(rows, "row"),
+                    path.display()
+                ));
+            }
+        };
+        if let Some(file) = self.requests {
+            tell("Requests", file.finish()?.rows, &self.paths.requests);
+        }
+        if let Some(table) = self.series {
+            let written = series_file::write(table, &record.series)?;
+            tell("Series", written.rows, &self.paths.series);
+        }
+        if let Some(table) = self.blocks {
+            let written = blocks::write(table, &of_blocks)?;
+            tell("Blocks", written.rows, &self.paths.blocks);
+        }
+        Ok((record, told))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_schemes_have_plain_names() {
+        let names = ["fast", "last++", "my/ftl é"].map(safe_name);
+        assert_eq!(names, ["fast", "lastplusplus", "my-ftl--"]);
+    }
+}
