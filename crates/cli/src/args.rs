@@ -112,7 +112,12 @@ pub struct Setup {
   floatgate run --scheme fast --slowest 20 --report fast.html
   floatgate run --config ssd.toml --json > result.json
   floatgate run --scheme fast --requests-out rows.parquet --series-out series.csv
-  floatgate run --scheme page --set 'run.ageing=[\"overwrite:0.5\", \"settle\"]' --report page.html")]
+  floatgate run --scheme page --set 'run.ageing=[\"overwrite:0.5\", \"settle\"]' --report page.html
+  floatgate run --scheme fast --set run.ageing=settle --save-state aged.state
+  floatgate run --load-state aged.state --trace web.csv.gz
+
+A run from a saved device gives the same record as the run that aged it. A state holds no time: after ageing by
+\"replay\" too the run begins with an idle device at time 0. Only the version that wrote a state reads it.")]
 pub struct RunArgs {
     /// The scheme (`floatgate schemes` lists them)
     #[arg(long, value_name = "SCHEME")]
@@ -132,6 +137,12 @@ pub struct RunArgs {
     /// Write one row a block to this file: .parquet or .csv
     #[arg(long, value_name = "FILE")]
     pub blocks_out: Option<PathBuf>,
+    /// Save the device to this file once it is aged, before the run
+    #[arg(long, value_name = "FILE", conflicts_with = "load_state")]
+    pub save_state: Option<PathBuf>,
+    /// Begin with a saved device: scheme, options, sizes and ageing come from the file
+    #[arg(long, value_name = "FILE")]
+    pub load_state: Option<PathBuf>,
 }
 
 /// Arguments of `compare`.
@@ -142,6 +153,8 @@ pub struct RunArgs {
   floatgate compare --trace web.csv.gz --set host.arrivals=closed --set host.queue_depth=8
   floatgate compare --config ssd.toml --json --no-report > results.json
   floatgate compare --requests-out rows --series-out rows          (rows/fast.parquet, rows/fast-series.parquet)
+  floatgate compare --set run.ageing=settle --save-state aged/
+  floatgate compare --trace web.csv.gz --load-state aged/
 
 All schemes get the same flash. Without a configuration its capacity is what the trace touches, in
 regions of 1 MiB, it begins full, and it has a quarter more blocks than data, most of which schemes with a
@@ -154,6 +167,12 @@ pub struct CompareArgs {
     /// Trace, configuration, results
     #[command(flatten)]
     pub setup: Setup,
+    /// Save the devices to this folder once they are aged, one file a scheme: FOLDER/fast.state
+    #[arg(long, value_name = "FOLDER", conflicts_with = "load_state")]
+    pub save_state: Option<PathBuf>,
+    /// Begin with saved devices: those of the schemes named, or all in the folder
+    #[arg(long, value_name = "FOLDER")]
+    pub load_state: Option<PathBuf>,
     /// Write no report
     #[arg(long, conflicts_with = "report")]
     pub no_report: bool,

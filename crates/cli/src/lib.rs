@@ -15,6 +15,7 @@
 //! | [`errors`] | the one kind of error that a user sees |
 //! | [`report`] | the HTML report |
 //! | [`bare`] | the loop that benchmarks are told against |
+//! | `states` | files of saved devices |
 //! | `traces`, `memory`, `notes`, `table`, `output`, `progress`, `signals` | traces, memory, remarks on results, text, files, Ctrl-C |
 
 mod args;
@@ -29,6 +30,7 @@ mod output;
 mod progress;
 pub mod report;
 mod signals;
+mod states;
 mod table;
 mod traces;
 
@@ -40,6 +42,9 @@ use floatgate_catalog::{Catalog, catalog};
 use floatgate_core::{Ftl, Lpn};
 
 use errors::{Outcome, Problem};
+
+/// The program as its results name it.
+pub(crate) const PROGRAM: &str = concat!("floatgate ", env!("CARGO_PKG_VERSION"));
 
 /// The command with its schemes.
 #[derive(Debug)]

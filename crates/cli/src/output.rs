@@ -91,14 +91,14 @@ fn not_written(flag: &str, error: TraceError) -> Problem {
     }
 }
 
-/// Writes the text of a flag's file, whole or not at all.
+/// Writes a flag's file, whole or not at all.
 ///
 /// # Errors
 /// If it cannot be written; nothing is left behind then.
-pub fn write_file(flag: &str, path: &Path, text: &str) -> Outcome<()> {
+pub fn write_file(flag: &str, path: &Path, content: impl AsRef<[u8]>) -> Outcome<()> {
     let file = Destination::of(path).and_then(Destination::create);
     let mut file = file.map_err(|error| not_written(flag, error))?;
-    let written = file.write_all(text.as_bytes());
+    let written = file.write_all(content.as_ref());
     let written = written.and_then(|()| file.finish());
     let written = written.map_err(|error| TraceError::output(path, &error));
     unless_unread(written)

@@ -9,6 +9,7 @@ use crate::described::Described;
 use crate::flash::{Done, Flash, Preload, Slot};
 use crate::geometry::Space;
 use crate::refusal::Refusal;
+use crate::state::{Passed, StateError, Tape};
 
 /// What a recovery may rely on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -251,6 +252,16 @@ pub trait Ftl: Described + Send + 'static {
     fn shutdown<F: Flash>(&mut self, flash: &mut F) -> Done<F> {
         let _ = flash;
         Ok(())
+    }
+
+    /// Hands the state of the scheme to a tape that saves or loads it, so that an aged device can be kept. A scheme takes
+    /// part by [`state!`](crate::state!) and the one line `self.pass(tape)` here; what is loaded is audited before it runs.
+    ///
+    /// # Errors
+    /// What is wrong with the state that is loaded; by default that the scheme takes no part.
+    fn state(&mut self, tape: &mut Tape<'_>) -> Passed {
+        let _ = tape;
+        Err(StateError::NotSupported)
     }
 
     /// Checks the tables against the flash and each other; returns the number of live logical pages.

@@ -8,6 +8,7 @@ use crate::address::{Pbn, Ppn};
 use crate::geometry::{Geometry, ProgramOrder};
 use crate::oob::SCHEME_OOB_BYTES;
 use crate::report::{Cause, FlashCounters};
+use crate::state::{Passed, StateError};
 
 #[derive(Clone, Copy, Default, Debug)]
 struct Block {
@@ -17,6 +18,12 @@ struct Block {
     gaps: u16,
     erases: u32,
 }
+
+crate::state!(Block {
+    written,
+    gaps,
+    erases
+});
 
 /// Program state, erase counts and counters of a flash.
 #[derive(Clone, Debug)]
@@ -33,6 +40,8 @@ pub struct Ledger {
     page_bytes: u32,
     oob_bytes: usize,
 }
+
+crate::state!(Ledger { blocks, counters, sequence } grows { gaps } check check_state fixed { geometry, page_bytes, oob_bytes });
 
 impl Ledger {
     /// An erased flash that stores no bytes.
@@ -264,6 +273,32 @@ impl Ledger {
                 self.blocks[pbn.index()].written += 1;
             }
         }
+    }
+
+    /// Whether what was loaded can be the state of a flash.
+    fn check_state(&self) -> Passed {
+        let words = (self.geometry.pages() as usize).div_ceil(64);
+        let has_gaps = self.gaps.len() == words;
+        if !has_gaps && !self.gaps.is_empty() {
+            return Err(StateError::damaged(
+                "the erased pages are those of another flash",
+            ));
+        }
+        for (pbn, block) in (0..).map(Pbn).zip(&self.blocks) {
+            let written = u32::from(block.written);
+            let fits = written <= self.geometry.pages_per_block && block.gaps <= block.written;
+            let first = self.geometry.first_page(pbn).0;
+            let is_gap = |&page: &u32| has_gaps && self.is_gap(Ppn(first + page));
+            if !fits || (0..written).filter(is_gap).count() != usize::from(block.gaps) {
+                return Err(StateError::damaged(alloc::format!(
+                    "block {} has {} positions written, {} of them erased",
+                    pbn.0,
+                    block.written,
+                    block.gaps
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Erase counts of all blocks, by number.

@@ -9,6 +9,7 @@
 //! | [`options`], [`refusal`] | option schemas: names, units, defaults, help; why a configuration is refused |
 //! | [`report`] | counters, merges, memory tables |
 //! | [`ledger`] | the state that every kind of flash keeps: program rules, erase counts, counters |
+//! | [`state`] | the state of a device as bytes, saved and loaded |
 //! | [`wear`] | rules of wear levelling |
 //! | [`catalog`] | schemes chosen by name |
 //!
@@ -32,6 +33,7 @@ pub mod pcm;
 pub mod refusal;
 pub mod report;
 pub mod rng;
+pub mod state;
 pub mod striped;
 pub mod wear;
 

@@ -24,6 +24,8 @@ pub struct ByCause {
     pub map: u64,
 }
 
+crate::state!(ByCause { host, gc, map });
+
 impl ByCause {
     /// The count of one cause.
     #[inline(always)]
@@ -57,6 +59,15 @@ pub struct FlashCounters {
     /// Phase-change memory: entries written.
     pub pcm_writes: u64,
 }
+
+crate::state!(FlashCounters {
+    reads,
+    programs,
+    oob_reads,
+    erases,
+    pcm_reads,
+    pcm_writes,
+});
 
 /// Pages of the host's requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -107,6 +118,11 @@ pub struct Merges {
     /// The same for log blocks.
     pub wasted_log_pages: u64,
 }
+
+crate::state!(Merges {
+    switch, partial, full, dead, full_merge_associated, copies_partial, copies_full, erases_switch, erases_partial,
+    erases_full, erases_dead, log_reclaimed, log_pages_used, wasted_data_pages, wasted_log_pages,
+} grows { association });
 
 impl Merges {
     /// Counts a full merge that rebuilds `logical_blocks`.

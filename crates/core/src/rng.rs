@@ -7,6 +7,8 @@ pub struct SplitMix64 {
     state: u64,
 }
 
+crate::state!(SplitMix64 { state });
+
 impl SplitMix64 {
     /// A generator whose state starts as `seed`.
     pub fn new(seed: u64) -> Self {

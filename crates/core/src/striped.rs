@@ -11,6 +11,7 @@ use crate::ftl::{Ftl, MountError, RecoveryMode, Run, Start, Tick};
 use crate::geometry::{Geometry, Space};
 use crate::refusal::Refusal;
 use crate::report::{Observation, SchemeCounters, Table, combine_all};
+use crate::state::{Passed, Tape};
 
 /// One instance of `S` on every die.
 #[derive(Debug)]
@@ -210,6 +211,10 @@ impl<S: Ftl<Page = DieLpn>> Ftl for Striped<S> {
 
     fn shutdown<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
         self.dies.iter_mut().try_for_each(|die| die.shutdown(flash))
+    }
+
+    fn state(&mut self, tape: &mut Tape<'_>) -> Passed {
+        self.dies.iter_mut().try_for_each(|die| die.state(tape))
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {

@@ -32,6 +32,7 @@ use floatgate_core::address::{DieLpn, Lbn};
 use floatgate_core::flash::{Flash, Role, Slot};
 use floatgate_core::ftl::MountError;
 use floatgate_core::geometry::Space;
+use floatgate_core::state;
 use floatgate_core::{choice, options};
 
 choice! {
@@ -67,6 +68,8 @@ pub struct BastPolicy {
     h: Hybrid,
     victim: Victim,
 }
+
+state!(BastPolicy { h } fixed { victim });
 
 impl BastPolicy {
     fn merge<F: Flash>(&mut self, flash: &mut F, log: Log, lbn: Lbn) -> Result<(), F::Error> {

@@ -34,6 +34,8 @@ use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::options::NoOptions;
 use floatgate_core::report::{SchemeCounters, Table, bits_for};
+use floatgate_core::state;
+use floatgate_core::state::{Passed, State, Tape};
 
 /// One instance of block mapping.
 #[derive(Debug)]
@@ -46,6 +48,8 @@ pub struct Block {
     rebuilds: u64,
     rebuilds_without_copy: u64,
 }
+
+state!(Block { data, live, pool, rebuilds, rebuilds_without_copy } fixed { space });
 
 /// Offsets `from .. to` of logical block `lbn`, and the slot of the first.
 struct Part {
@@ -333,6 +337,10 @@ impl Ftl for Block {
     ) -> Result<(), F::Error> {
         self.set_live(page, false);
         Ok(())
+    }
+
+    fn state(&mut self, tape: &mut Tape<'_>) -> Passed {
+        self.pass(tape)
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {

@@ -62,6 +62,8 @@ use floatgate_core::flash::{Cause, Flash, Oob, Preload, Role, Slot};
 use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Start, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::report::{Combine, Merges, Named, Observation, SchemeCounters, Table};
+use floatgate_core::state;
+use floatgate_core::state::{Passed, State, Tape};
 use log_table::{LogTable, Row};
 use map::Fetched;
 use recovery::DataTag;
@@ -75,6 +77,13 @@ struct Counts {
     reduced_in_space_gc: u64,
     most_rebuilds: u64,
 }
+
+state!(Counts {
+    situations,
+    reduced,
+    reduced_in_space_gc,
+    most_rebuilds
+});
 
 /// One instance of BLog or BLogFTL.
 #[derive(Debug)]
@@ -111,6 +120,10 @@ pub struct Blog {
     rebuilds_of_write: u64,
     in_space_gc: bool,
 }
+
+state!(Blog {
+    place, data, is_closed, inherited, directory, logs, pool, fetched, merges, counts, rebuilds_of_write, in_space_gc,
+} fixed { space, layout, by_entries, groups, format, data_tag, table, copied });
 
 impl Blog {
     #[inline(always)]
@@ -394,6 +407,10 @@ impl Ftl for Blog {
     #[inline(always)]
     fn prefetch(&self, lpn: DieLpn) {
         prefetch(&self.place, lpn.index());
+    }
+
+    fn state(&mut self, tape: &mut Tape<'_>) -> Passed {
+        self.pass(tape)
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {

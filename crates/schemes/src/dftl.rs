@@ -43,6 +43,8 @@ use floatgate_core::flash::{Flash, Preload, Slot};
 use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, Tick, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::report::{Combine, Observation, SchemeCounters, Table, bits_for};
+use floatgate_core::state;
+use floatgate_core::state::{Passed, State, Tape};
 use floatgate_core::{choice, options};
 
 choice! {
@@ -199,6 +201,9 @@ pub struct Dftl {
     /// Under `REQ`: pages that the trim in work has dropped, and where they lay.
     trimmed: Vec<(Lpn, Ppn)>,
 }
+
+// `trimmed` is empty between requests.
+state!(Dftl { store, map, next_flush_ns } fixed { integrity, lazy, flush_ns, trimmed });
 
 impl Dftl {
     fn of(options: &DftlOptions, store: PageStore, map: CachedMap) -> Self {
@@ -523,6 +528,10 @@ impl Ftl for Dftl {
     #[inline(always)]
     fn prefetch(&self, lpn: Lpn) {
         self.store.prefetch(lpn);
+    }
+
+    fn state(&mut self, tape: &mut Tape<'_>) -> Passed {
+        self.pass(tape)
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {

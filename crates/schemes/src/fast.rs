@@ -34,6 +34,7 @@ use floatgate_core::address::{DieLpn, Lbn};
 use floatgate_core::flash::{Flash, Role, Slot};
 use floatgate_core::ftl::MountError;
 use floatgate_core::geometry::Space;
+use floatgate_core::state;
 use floatgate_core::{choice, options};
 
 choice! {
@@ -77,6 +78,8 @@ pub struct FastPolicy {
     /// Most random log blocks.
     rw_blocks: u32,
 }
+
+state!(FastPolicy { h } fixed { options, rw_blocks });
 
 impl FastPolicy {
     fn sequential(&self) -> Option<Log> {

@@ -45,6 +45,7 @@ use floatgate_core::ftl::MountError;
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::options;
 use floatgate_core::report::{Observation, SchemeCounters, Table};
+use floatgate_core::state;
 
 options! {
     /// Options of `faster`.
@@ -90,6 +91,19 @@ struct Counts {
     isolation_refills: u64,
 }
 
+state!(Counts {
+    second_chance_copies,
+    isolation_copies,
+    carried_victims,
+    progressive_merges,
+    cold,
+    undecided_before,
+    waiting_before,
+    victims,
+    victim_pages,
+    isolation_refills,
+});
+
 /// One instance of FASTer.
 pub type Faster = Logged<FasterPolicy>;
 
@@ -108,6 +122,8 @@ pub struct FasterPolicy {
     /// Valid share of the latest victim.
     victim_valid_share: f64,
 }
+
+state!(FasterPolicy { h, coldest, counts, association, victim_valid_share } fixed { options, limit });
 
 impl FasterPolicy {
     /// After a power cut: empties the isolation area, which cannot be filled any further, and merges log blocks

@@ -39,6 +39,7 @@ use floatgate_core::flash::{Cause, Flash, Role, Slot};
 use floatgate_core::ftl::MountError;
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::report::{Combine, Observation, SchemeCounters, Table, bits_for};
+use floatgate_core::state;
 use floatgate_core::{choice, options};
 
 choice! {
@@ -104,6 +105,10 @@ pub struct FmaxPolicy {
     oob_reads_search: u64,
     oob_reads_fold: u64,
 }
+
+state!(FmaxPolicy {
+    h, fullest, age, taken, pages_in_use, association, oob_reads_search, oob_reads_fold,
+} fixed { options });
 
 impl FmaxPolicy {
     fn take<F: Flash>(&mut self, flash: &mut F, lbn: Lbn) -> Result<Log, F::Error> {

@@ -30,6 +30,8 @@
 //! all (steps are forced until it is not) are ours: the simplest scheme with those properties.
 
 use crate::parts::start;
+use floatgate_core::state;
+use floatgate_core::state::{Passed, State, Tape};
 use std::collections::VecDeque;
 
 use crate::hints::{large_table, prefetch};
@@ -132,6 +134,20 @@ enum Kind {
     Dropped,
 }
 
+impl State for Kind {
+    fn pass(&mut self, tape: &mut Tape<'_>) -> Passed {
+        let all = [
+            Self::Plain,
+            Self::Active,
+            Self::Closed,
+            Self::Dying,
+            Self::Replaced,
+            Self::Dropped,
+        ];
+        tape.one_of(self, &all)
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Block {
     kind: Kind,
@@ -141,6 +157,12 @@ struct Block {
     sealed: bool,
 }
 
+state!(Block {
+    kind,
+    valid,
+    sealed
+});
+
 const PLAIN: Block = Block {
     kind: Kind::Plain,
     valid: 0,
@@ -148,7 +170,7 @@ const PLAIN: Block = Block {
 };
 
 /// The cleaning of one logical block.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Job {
     lbn: Lbn,
     /// Next page number to look at.
@@ -159,6 +181,14 @@ struct Job {
     /// No page before this one, from `pos` on, lies in the primary.
     next_in_primary: u32,
 }
+
+state!(Job {
+    lbn,
+    pos,
+    fresh,
+    copies,
+    next_in_primary
+});
 
 /// Counters since the last reset.
 #[derive(Clone, Debug, Default)]
@@ -177,6 +207,20 @@ struct Counts {
     most_buffer_blocks: u32,
     longest_queue: u32,
 }
+
+state!(Counts {
+    merges,
+    steps,
+    forced_steps,
+    scans,
+    requeued,
+    buffer_erases,
+    scan_oob_reads,
+    search_oob_reads,
+    longest_search,
+    most_buffer_blocks,
+    longest_queue,
+});
 
 /// One instance of GFTL.
 #[derive(Debug)]
@@ -200,6 +244,10 @@ pub struct Gftl {
     erase_list: VecDeque<Pbn>,
     counts: Counts,
 }
+
+state!(Gftl {
+    newest, primary, blocks, pool, active, buffer_blocks, queue, is_queued, job, erase_list, counts,
+} fixed { space, buffer_limit, chunk_pages, queue_when, lookup });
 
 impl Gftl {
     /// Checks the options and makes empty tables; the erased blocks are not known.
@@ -765,6 +813,10 @@ impl Ftl for Gftl {
     #[inline(always)]
     fn prefetch(&self, lpn: DieLpn) {
         prefetch(&self.newest, lpn.index());
+    }
+
+    fn state(&mut self, tape: &mut Tape<'_>) -> Passed {
+        self.pass(tape)
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {

@@ -37,6 +37,8 @@ use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::pcm::Pcm;
 use floatgate_core::report::{Observation, SchemeCounters, Table, bits_for};
+use floatgate_core::state;
+use floatgate_core::state::{Passed, State, Tape};
 use floatgate_core::{choice, options};
 
 choice! {
@@ -86,12 +88,22 @@ struct Counters {
     ratio: HitRatio,
 }
 
+state!(Counters {
+    pcm_reads,
+    pcm_writes,
+    hits,
+    misses,
+    ratio
+});
+
 /// The account of QMT and SMT.
 #[derive(Debug)]
 struct Qmt {
     cache: MapCache,
     counters: Counters,
 }
+
+state!(Qmt { cache, counters });
 
 impl Qmt {
     fn pcm_read<F: Flash>(&mut self, flash: &mut F) -> F::Token {
@@ -140,6 +152,8 @@ pub struct Hat {
     qmt: Qmt,
     lookup: InvalidateLookup,
 }
+
+state!(Hat { store, qmt } fixed { lookup });
 
 impl Hat {
     fn of(options: &HatOptions, store: PageStore) -> Self {
@@ -396,6 +410,10 @@ impl Ftl for Hat {
     #[inline(always)]
     fn prefetch(&self, lpn: Lpn) {
         self.store.prefetch(lpn);
+    }
+
+    fn state(&mut self, tape: &mut Tape<'_>) -> Passed {
+        self.pass(tape)
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {

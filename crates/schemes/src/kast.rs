@@ -44,6 +44,7 @@ use floatgate_core::ftl::MountError;
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::options;
 use floatgate_core::report::{Combine, Observation, SchemeCounters, Table, bits_for};
+use floatgate_core::state;
 
 options! {
     /// Options of `kast`.
@@ -96,12 +97,18 @@ pub struct KastPolicy {
     longest_merge: Cost,
 }
 
+state!(KastPolicy {
+    h, taken, next_taken, last_random, open, victims, sw_to_rw, max_association, longest_merge,
+} fixed { sw_log_blocks, k });
+
 /// Copies and erases of a merge.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cost {
     copies: u64,
     erases: u64,
 }
+
+state!(Cost { copies, erases });
 
 impl KastPolicy {
     /// The run of `lbn` is broken: its sequential log block goes on as a random one, nothing is copied.

@@ -48,6 +48,7 @@ use floatgate_core::ftl::{MountError, Run};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::options;
 use floatgate_core::report::{Observation, SchemeCounters, Table, bits_for};
+use floatgate_core::state;
 use partitions::{Partitions, Rule};
 
 options! {
@@ -86,6 +87,12 @@ struct Signs {
     cold_utilisation: u64,
 }
 
+state!(Signs {
+    dead_hot,
+    hot_utilisation,
+    cold_utilisation
+});
+
 /// One instance of LAST.
 pub type Last = Logged<LastPolicy>;
 
@@ -117,6 +124,14 @@ pub struct LastPolicy {
     /// Valid pages in the victims of the random log buffer.
     victim_valid_pages: u64,
 }
+
+state!(LastPolicy {
+    h, hot_interval, hot_blocks, reclaims, before, sequential_pages, random_pages, adjustments, reclaims_by_rule,
+    victim_valid_pages,
+} fixed {
+    sequential_blocks, random_blocks, sequential_threshold, hot_interval_step, hot_interval_max, adjust_period,
+    low_utilization, age_threshold,
+});
 
 /// Sequential ones of the log blocks of an instance, unless an option says otherwise.
 fn default_sequential(log_blocks: u32) -> u32 {

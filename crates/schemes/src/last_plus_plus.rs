@@ -64,6 +64,8 @@ use floatgate_core::flash::{Flash, Oob, Preload, Role, Slot};
 use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, Tick, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::report::{Combine, Observation, SchemeCounters, Table};
+use floatgate_core::state;
+use floatgate_core::state::{Passed, State, Tape};
 use random::RandomLogs;
 use segments::Segments;
 
@@ -76,6 +78,8 @@ struct Logs {
     random: RandomLogs,
     segments: Segments,
 }
+
+state!(Logs { random, segments });
 
 impl Watch for Logs {
     const MERGES_ALONE_WRITE_DATA: bool = true;
@@ -118,6 +122,8 @@ pub struct LastPlusPlus {
     /// Scratch of the background's victim choice.
     sorted: Vec<(u64, Log)>,
 }
+
+state!(LastPlusPlus { h, counts, die_order, sequences } grows { snapshot } fixed { options, plan, sorted });
 
 /// The list of all dies.
 const DIES: usize = 0;
@@ -531,6 +537,10 @@ impl Ftl for LastPlusPlus {
     #[inline(always)]
     fn prefetch(&self, lpn: Lpn) {
         self.h.prefetch(self.locate(lpn).local);
+    }
+
+    fn state(&mut self, tape: &mut Tape<'_>) -> Passed {
+        self.pass(tape)
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {

@@ -31,6 +31,8 @@ use floatgate_core::flash::{Flash, Preload, Slot};
 use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Start, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::report::{Observation, SchemeCounters, Table, bits_for};
+use floatgate_core::state;
+use floatgate_core::state::{Passed, State, Tape};
 
 /// Ideal page mapping on all dies.
 #[derive(Debug)]
@@ -39,6 +41,8 @@ pub struct Page {
     /// Pages of the host's requests: each touches one entry of the table, as does each page moved.
     host_pages: u64,
 }
+
+state!(Page { store, host_pages });
 
 impl Described for Page {
     const KEY: &'static str = "page";
@@ -151,6 +155,10 @@ impl Ftl for Page {
     #[inline(always)]
     fn prefetch(&self, lpn: Lpn) {
         self.store.prefetch(lpn);
+    }
+
+    fn state(&mut self, tape: &mut Tape<'_>) -> Passed {
+        self.pass(tape)
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {

@@ -44,6 +44,8 @@ use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Start, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::options;
 use floatgate_core::report::{Memory, Merges, Observation, SchemeCounters, Table};
+use floatgate_core::state;
+use floatgate_core::state::{Passed, State, Tape};
 use oob_tables::OobTables;
 use recovery::copy_tag;
 
@@ -76,6 +78,8 @@ pub struct Superblock {
     fresh: Vec<Pbn>,
     set: Vec<Pbn>,
 }
+
+state!(Superblock { b, data_pages, log_pages } fixed { options, log_blocks, fresh, set });
 
 impl Superblock {
     fn with_blocks(b: Superblocks, options: &SuperblockOptions, log_blocks: u32) -> Self {
@@ -420,6 +424,10 @@ impl Ftl for Superblock {
     #[inline(always)]
     fn prefetch(&self, lpn: DieLpn) {
         self.b.prefetch(lpn);
+    }
+
+    fn state(&mut self, tape: &mut Tape<'_>) -> Passed {
+        self.pass(tape)
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {

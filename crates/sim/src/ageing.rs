@@ -26,6 +26,9 @@ pub struct Aged {
     pub write_amplification: Option<f64>,
     /// Whether `settle` met its criterion.
     pub settled: Option<bool>,
+    /// Whether it was made in an earlier run, whose device this run began with.
+    #[serde(default)]
+    pub loaded: bool,
 }
 
 /// Applies a recipe (all but `replay`, which needs the trace). Counters are not reset here.
@@ -40,6 +43,7 @@ pub fn apply<S: Ftl<Page = Lpn>, C: Clock>(
         page_writes: 0,
         write_amplification: None,
         settled: None,
+        loaded: false,
     };
     let pages = session.geometry().logical_pages;
     let mut rng = SplitMix64::new(SEED);

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use floatgate_core::flash::{Cause, Flash, Oob, Preload, Slot, SpareArea, SpareRead};
 use floatgate_core::ledger::Ledger;
 use floatgate_core::pcm::Pcm;
+use floatgate_core::state::{Passed, State, StateError, Tape};
 use floatgate_core::{Geometry, Pbn, Ppn};
 
 use crate::clock::{Clock, Completion, FlashOp, OpKind};
@@ -63,6 +64,23 @@ pub struct SimFlash<C: Clock> {
     /// By block: when the copies out of it to other dies are done. Copies inside a die need no entry, its
     /// own order keeps them before the erase.
     copied_out: Vec<C::Token>,
+}
+
+/// What its pages and blocks are; times and what is counted beside the ledger are zero after ageing.
+impl<C: Clock> State for SimFlash<C> {
+    fn pass(&mut self, tape: &mut Tape<'_>) -> Passed {
+        self.ledger.pass(tape)?;
+        let Some(wear) = &mut self.wear else {
+            return Ok(());
+        };
+        wear.pass(tape)?;
+        let mut blocks = (0..self.ledger.geometry().blocks()).map(Pbn);
+        let ledger = &self.ledger;
+        match blocks.all(|block| ledger.write_pointer(block) == 0 || wear.is_placed(block)) {
+            true => Ok(()),
+            false => Err(StateError::damaged("a block with content lies nowhere")),
+        }
+    }
 }
 
 impl<C: Clock> SimFlash<C> {

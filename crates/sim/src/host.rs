@@ -2,6 +2,7 @@
 //! addresses past the end of the device go (docs/spec/timing.md, section 4).
 
 use floatgate_core::Lpn;
+use floatgate_core::state::{Passed, State, StateError, Tape};
 use floatgate_trace::{Op, Request};
 use rustc_hash::FxHashMap;
 
@@ -97,6 +98,35 @@ pub struct PageMapper {
     regions: FxHashMap<(u32, u64), u32>,
     /// The region looked up last: requests are local.
     last_region: Option<((u32, u64), u32)>,
+}
+
+/// The regions that have a place, in the order of their places.
+impl State for PageMapper {
+    fn pass(&mut self, tape: &mut Tape<'_>) -> Passed {
+        let mut keys = vec![(0, 0); self.regions.len()];
+        for (&key, &number) in &self.regions {
+            keys[number as usize] = key;
+        }
+        tape.grows(&mut keys)?;
+        let mut region_pages = self.region_pages;
+        tape.u64(&mut region_pages)?;
+        if !tape.loads() || keys.is_empty() {
+            return Ok(());
+        }
+        if self.beyond != Beyond::Compact || region_pages != self.region_pages {
+            return Err(StateError::damaged(format!(
+                "its addresses were placed by host.beyond = \"compact\" with host.compact_region_pages = {region_pages}, \
+                 and this run has others"
+            )));
+        }
+        let regions = keys.len();
+        self.regions = keys.into_iter().zip(0..).collect();
+        let fits = regions as u64 <= self.logical_pages / self.region_pages;
+        match fits && self.regions.len() == regions {
+            true => Ok(()),
+            false => Err(StateError::damaged("its regions do not fit the device")),
+        }
+    }
 }
 
 impl PageMapper {

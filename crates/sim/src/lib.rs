@@ -9,6 +9,7 @@
 //! | [`span`] | which pages a stretch of bytes touches |
 //! | [`session`] | one scheme, one flash, one host: requests in, measurements out |
 //! | [`run`] | a whole run by the name of its scheme |
+//! | `saved` | the state of an aged device as bytes |
 //! | [`streamed`] | a trace decoded on a second thread while it is played |
 //! | [`requests`], [`why`] | one row a request: times, work, waits; why requests took so long |
 //! | [`series_file`], [`blocks`] | the time series, and one row a block, as files |
@@ -43,6 +44,7 @@ mod recorder;
 pub mod recovery;
 pub mod requests;
 pub mod run;
+mod saved;
 pub mod series;
 pub mod series_file;
 pub mod session;

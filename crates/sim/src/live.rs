@@ -1,6 +1,8 @@
 //! Which logical pages have content.
 
 use floatgate_core::Lpn;
+use floatgate_core::state;
+use floatgate_core::state::{Passed, StateError};
 
 /// A bit a page, as long as not all pages have content; a device that is full needs none.
 #[derive(Debug)]
@@ -11,7 +13,25 @@ pub(crate) struct LivePages {
     bits: Vec<u64>,
 }
 
+state!(LivePages { live } grows { bits } check check_state fixed { pages });
+
 impl LivePages {
+    fn check_state(&self) -> Passed {
+        let fits = match self.bits.is_empty() {
+            true => self.live == self.pages,
+            // Bits past the last page mean nothing.
+            false => {
+                let is_live = |&page: &u32| self.bits[page as usize / 64] >> (page % 64) & 1 == 1;
+                self.bits.len() == words(self.pages)
+                    && (0..self.pages).filter(is_live).count() == self.live as usize
+            }
+        };
+        match fits {
+            true => Ok(()),
+            false => Err(StateError::damaged("the pages with content do not add up")),
+        }
+    }
+
     /// All pages, or none.
     pub(crate) fn new(pages: u32, full: bool) -> Self {
         let words = if full { 0 } else { words(pages) };

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use floatgate_core::catalog::Life;
 use floatgate_core::described::RecoveryCost;
+use floatgate_core::options::Options;
+use floatgate_core::state::StateError;
 use floatgate_core::wear::WearLeveling;
 use floatgate_core::{Ftl, Lpn, Refusal, Space};
 use floatgate_trace::{Request, TraceError};
@@ -17,6 +19,7 @@ use crate::driven::{Device, Driven};
 use crate::host::BeyondEnd;
 use crate::record::{Counters, Record};
 use crate::requests::RequestRow;
+use crate::saved;
 use crate::session::{READ_AHEAD, Session, options_of};
 use crate::span::Regions;
 use crate::wear::Levelling;
@@ -30,6 +33,8 @@ pub enum RunError {
     Trace(TraceError),
     /// The device does not have an address of the trace.
     Beyond(String),
+    /// The device's state can be neither saved nor loaded.
+    State(StateError),
     /// A law did not hold: a bug in the scheme or the simulator.
     Law(String),
 }
@@ -39,6 +44,7 @@ impl std::fmt::Display for RunError {
         match self {
             Self::Refused(refusal) => refusal.fmt(f),
             Self::Trace(error) => error.fmt(f),
+            Self::State(error) => error.fmt(f),
             Self::Beyond(text) | Self::Law(text) => f.write_str(text),
         }
     }
@@ -49,6 +55,12 @@ impl std::error::Error for RunError {}
 impl From<Refusal> for RunError {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
+    }
+}
+
+impl From<StateError> for RunError {
+    fn from(error: StateError) -> Self {
+        Self::State(error)
     }
 }
 
@@ -129,12 +141,30 @@ const PLAYED_EACH: u64 = 4096;
 /// Takes the rows of requests as they complete, in the order of the trace.
 pub type TakeRows<'a> = dyn FnMut(&[RequestRow]) -> Result<(), TraceError> + 'a;
 
+/// Takes the state of the device after its ageing.
+pub type TakeState<'a> = dyn FnMut(Vec<u8>) -> Result<(), RunError> + 'a;
+
+/// What a run does besides making its record.
+#[derive(Default)]
+pub struct Besides<'a> {
+    /// Takes a row of every request after ageing; its error ends the run as [`RunError::Trace`].
+    pub rows: Option<&'a mut TakeRows<'a>>,
+    /// Gets a row of every block in the end.
+    pub blocks: Option<&'a mut Vec<BlockRow>>,
+    /// The device is not aged: it has this state, which [`save`](Self::save) took from one of the same shape and options.
+    pub load: Option<Vec<u8>>,
+    /// Takes the state of the device as soon as it is aged, before the run.
+    pub save: Option<&'a mut TakeState<'a>>,
+}
+
+/// Options by name, each as text.
+pub type OptionTexts = Vec<(&'static str, String)>;
+
 struct Job<'a> {
     config: &'a RunConfig,
     source: &'a mut dyn Source,
     progress: &'a mut dyn FnMut(Progress),
-    rows: Option<&'a mut TakeRows<'a>>,
-    blocks: Option<&'a mut Vec<BlockRow>>,
+    besides: Besides<'a>,
 }
 
 /// A scheme in the simulator: the life of a scheme in which a page is nothing but a time.
@@ -146,6 +176,7 @@ pub struct Simulated {
     conform: fn(&RunConfig, &[VectorRequest]) -> Result<Counters, String>,
     check: fn(&RunConfig) -> Result<(), Refusal>,
     drive: fn(&RunConfig) -> Result<Box<dyn Driven>, Refusal>,
+    options: fn(&RunConfig) -> Result<OptionTexts, Refusal>,
 }
 
 impl Life for Simulated {
@@ -157,6 +188,7 @@ impl Life for Simulated {
             conform: conform_scheme::<S>,
             check: check_scheme::<S>,
             drive: drive_scheme::<S>,
+            options: |config| options_of::<S>(config).map(|options| options.values()),
         }
     }
 }
@@ -178,48 +210,26 @@ impl Simulated {
         source: &mut dyn Source,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Record, RunError> {
-        self.run_tapped(config, source, progress, None, None)
+        self.run_with(config, source, progress, Besides::default())
     }
 
-    /// The same, and hands a row of every request after ageing to `rows`.
+    /// The same, and more.
     ///
     /// # Errors
-    /// See [`RunError`]; what `rows` gives comes back as [`RunError::Trace`].
-    pub fn run_recording(
+    /// See [`RunError`]; a state that does not fit the device, or is damaged, is [`RunError::State`].
+    pub fn run_with<'a>(
         &self,
-        config: &RunConfig,
-        source: &mut dyn Source,
-        progress: &mut dyn FnMut(Progress),
-        rows: &mut TakeRows<'_>,
+        config: &'a RunConfig,
+        source: &'a mut dyn Source,
+        progress: &'a mut dyn FnMut(Progress),
+        besides: Besides<'a>,
     ) -> Result<Record, RunError> {
-        self.run_tapped(config, source, progress, Some(rows), None)
-    }
-
-    /// The same; rows of requests only if there is somebody to take them, and in the end a row of every block.
-    ///
-    /// # Errors
-    /// As [`run_recording`](Self::run_recording).
-    pub fn run_tapped(
-        &self,
-        config: &RunConfig,
-        source: &mut dyn Source,
-        progress: &mut dyn FnMut(Progress),
-        rows: Option<&mut TakeRows<'_>>,
-        blocks: Option<&mut Vec<BlockRow>>,
-    ) -> Result<Record, RunError> {
-        let job = |rows| Job {
+        (self.run)(Job {
             config,
             source,
             progress,
-            rows,
-            blocks,
-        };
-        let Some(rows) = rows else {
-            return (self.run)(job(None));
-        };
-        // A plain closure of this call's lifetime: what `rows` borrows may live longer.
-        let mut rows = |some: &[RequestRow]| rows(some);
-        (self.run)(job(Some(&mut rows)))
+            besides,
+        })
     }
 
     /// Checks a configuration as far as that goes without memory, and gives the bytes that the run will
@@ -229,6 +239,14 @@ impl Simulated {
     /// The refusal of geometry, host or options.
     pub fn memory_bytes(&self, config: &RunConfig) -> Result<u64, Refusal> {
         (self.memory_bytes)(config)
+    }
+
+    /// All options of the scheme in force, each as text; `-` stands for one without a value.
+    ///
+    /// # Errors
+    /// The option that does not exist or does not fit.
+    pub fn options(&self, config: &RunConfig) -> Result<OptionTexts, Refusal> {
+        (self.options)(config)
     }
 
     /// What bringing the device of a configuration back takes, for each means the scheme has.
@@ -301,36 +319,56 @@ fn run_scheme<S: Ftl<Page = Lpn>>(job: Job<'_>) -> Result<Record, RunError> {
 
 fn run_on<S: Ftl<Page = Lpn>, C: Clock>(mut job: Job<'_>) -> Result<Record, RunError> {
     let mut session = Session::<S, C>::new(job.config)?;
-    let mut aged = Vec::new();
-    for &recipe in &job.config.ageing {
-        if recipe == Recipe::Replay {
-            let before = session.host.page_writes;
-            play(&mut session, &mut job)?;
-            job.source.rewind()?;
-            aged.push(Aged {
-                recipe: recipe.to_string(),
-                page_writes: session.host.page_writes - before,
-                write_amplification: None,
-                settled: None,
-            });
-        } else {
-            aged.push(ageing::apply(&mut session, recipe, &mut || {
-                (job.progress)(Progress::Ageing)
-            }));
-        }
-        session.reset_counters();
+    let aged = match job.besides.load.take() {
+        Some(bytes) => saved::load(&mut session, &bytes)?,
+        None => age(&mut session, &mut job)?,
+    };
+    if let Some(take) = &mut job.besides.save {
+        take(saved::save(&mut session, &aged)?)?;
     }
-    if job.rows.is_some() {
+    if job.besides.rows.is_some() {
         session.record_requests();
     }
     play(&mut session, &mut job)?;
     session.finish();
     hand_over(&mut session, &mut job, 1)?;
     session.check_laws().map_err(RunError::Law)?;
-    if let Some(rows) = job.blocks {
+    if let Some(rows) = job.besides.blocks {
         *rows = blocks::rows(&session.flash);
     }
     Ok(Record::of(&session, aged))
+}
+
+/// Ages a device as its configuration says, and tells how each step ended.
+fn age<S: Ftl<Page = Lpn>, C: Clock>(
+    session: &mut Session<S, C>,
+    job: &mut Job<'_>,
+) -> Result<Vec<Aged>, RunError> {
+    if job.besides.save.is_some() {
+        // What cannot be saved is told before hours of ageing.
+        saved::save(session, &[])?;
+    }
+    let mut aged = Vec::new();
+    for &recipe in &job.config.ageing {
+        if recipe == Recipe::Replay {
+            let before = session.host.page_writes;
+            play(session, job)?;
+            job.source.rewind()?;
+            aged.push(Aged {
+                recipe: recipe.to_string(),
+                page_writes: session.host.page_writes - before,
+                write_amplification: None,
+                settled: None,
+                loaded: false,
+            });
+        } else {
+            aged.push(ageing::apply(session, recipe, &mut || {
+                (job.progress)(Progress::Ageing)
+            }));
+        }
+        session.reset_counters();
+    }
+    Ok(aged)
 }
 
 /// The next requests of a source, each with its place.
@@ -394,7 +432,7 @@ fn hand_over<S: Ftl<Page = Lpn>, C: Clock>(
     job: &mut Job<'_>,
     least: usize,
 ) -> Result<(), TraceError> {
-    if let (Some(take), Some(rows)) = (&mut job.rows, session.request_rows())
+    if let (Some(take), Some(rows)) = (&mut job.besides.rows, session.request_rows())
         && rows.len() >= least
     {
         take(rows)?;

@@ -18,6 +18,7 @@ use floatgate_core::described::{ChipTimes, Described};
 use floatgate_core::ftl::{MountError, Tick};
 use floatgate_core::options::Options;
 use floatgate_core::report::{HostCounters, Table};
+use floatgate_core::state::{Passed, State, Tape};
 use floatgate_core::{Ftl, Geometry, Lpn, Refusal, Run, Space};
 use floatgate_trace::Request;
 
@@ -251,6 +252,17 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
         self.ftl.trim(&mut self.flash, run)?;
         self.flash.unwritten_reads = unwritten_reads;
         Ok(())
+    }
+
+    /// Passes what ageing changes; to be called while nothing is under way.
+    pub(crate) fn pass(&mut self, tape: &mut Tape<'_>) -> Passed {
+        tape.mark("flash")?;
+        self.flash.pass(tape)?;
+        tape.mark("scheme")?;
+        self.ftl.state(tape)?;
+        tape.mark("host")?;
+        self.live.pass(tape)?;
+        self.mapper.pass(tape)
     }
 
     /// No request follows: everything under way comes to its end.

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 
+use floatgate_core::state::{Passed, State, StateError, Tape};
 use floatgate_core::wear::{WearLeveling, should_move};
 use floatgate_core::{Geometry, Pbn};
 
@@ -64,7 +65,57 @@ pub struct Levelling {
     pub moved_pages: u64,
 }
 
+/// Where the scheme's blocks lie and the ranks of the physical ones: which of these are free follows.
+impl State for Levelling {
+    fn pass(&mut self, tape: &mut Tape<'_>) -> Passed {
+        self.place.pass(tape)?;
+        self.rank.pass(tape)?;
+        self.erased.pass(tape)?;
+        self.swaps.pass(tape)?;
+        self.moved_pages.pass(tape)?;
+        self.dies
+            .iter_mut()
+            .try_for_each(|die| die.taken.pass(tape))?;
+        match tape.loads() {
+            true => self.sort_blocks(),
+            false => Ok(()),
+        }
+    }
+}
+
 impl Levelling {
+    fn sort_blocks(&mut self) -> Passed {
+        self.stands_for.fill(Pbn::NONE);
+        for (block, &at) in (0..).map(Pbn).zip(&self.place) {
+            if at.is_none() {
+                continue;
+            }
+            let other = std::mem::replace(&mut self.stands_for[at.index()], block);
+            if other.is_some() || self.geometry.die_of(at) != self.geometry.die_of(block) {
+                return Err(StateError::damaged(format!(
+                    "block {} is not where it can be",
+                    block.0
+                )));
+            }
+        }
+        for die in &mut self.dies {
+            die.free.clear();
+            die.used.clear();
+        }
+        for at in (0..self.geometry.blocks()).map(Pbn) {
+            let (erases, since) = self.rank[at.index()];
+            let is_free = self.stands_for[at.index()].is_none();
+            let die = self.die(at);
+            let blocks = if is_free {
+                &mut die.free
+            } else {
+                &mut die.used
+            };
+            blocks.insert((erases, since, at));
+        }
+        Ok(())
+    }
+
     /// Levelling of that kind on an erased flash; `None` if it is off.
     pub fn new(geometry: &Geometry, leveling: WearLeveling, gap: u32) -> Option<Self> {
         if leveling == WearLeveling::Off {
@@ -97,6 +148,11 @@ impl Levelling {
     pub fn place(&self, block: Pbn) -> Pbn {
         let at = self.place[block.index()];
         if at.is_some() { at } else { block }
+    }
+
+    /// Whether a physical block stands behind one of the scheme's.
+    pub fn is_placed(&self, block: Pbn) -> bool {
+        self.place[block.index()].is_some()
     }
 
     /// Erases of the physical block behind one of the scheme's.

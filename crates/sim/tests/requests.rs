@@ -13,7 +13,7 @@ use floatgate_sim::host::Kind;
 use floatgate_sim::merges::MergeKinds;
 use floatgate_sim::record::{Causes, Record};
 use floatgate_sim::requests::{Behind, RequestRow, RequestsFile, Waited};
-use floatgate_sim::run::{Decoded, Simulated};
+use floatgate_sim::run::{Besides, Decoded, Simulated};
 use floatgate_sim::session::Session;
 use floatgate_trace::{Op, Request};
 
@@ -32,13 +32,16 @@ fn record(scheme: &str, config: &RunConfig, requests: &[Request]) -> (Record, Ve
     let scheme = catalog.find(scheme).expect("a scheme").life;
     let mut rows = Vec::new();
     let record = scheme
-        .run_recording(
+        .run_with(
             config,
             &mut Decoded::new(requests),
             &mut |_| {},
-            &mut |some| {
-                rows.extend_from_slice(some);
-                Ok(())
+            Besides {
+                rows: Some(&mut |some| {
+                    rows.extend_from_slice(some);
+                    Ok(())
+                }),
+                ..Besides::default()
             },
         )
         .expect("it runs");

@@ -7,7 +7,7 @@ use floatgate_core::rng::SplitMix64;
 use floatgate_sim::config::RunConfig;
 use floatgate_sim::record::Record;
 use floatgate_sim::requests::RequestRow;
-use floatgate_sim::run::{Decoded, Simulated};
+use floatgate_sim::run::{Besides, Decoded, Simulated};
 use floatgate_trace::{Op, Request};
 
 /// Bursts that no device keeps up with, and pauses.
@@ -37,7 +37,11 @@ fn record(scheme: &str, config: &RunConfig, requests: &[Request]) -> (Record, Ve
         Ok(())
     };
     let mut source = Decoded::new(requests);
-    let record = scheme.run_recording(config, &mut source, &mut |_| {}, &mut take);
+    let besides = Besides {
+        rows: Some(&mut take),
+        ..Besides::default()
+    };
+    let record = scheme.run_with(config, &mut source, &mut |_| {}, besides);
     (record.expect("it runs"), rows)
 }
 

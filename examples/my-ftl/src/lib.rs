@@ -18,7 +18,8 @@
 use floatgate_core::flash::{Cause, Done, Flash, Oob, Preload, Role, Slot};
 use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Start, audited};
 use floatgate_core::report::{Table, bits_for};
-use floatgate_core::{Described, DieLpn, Geometry, Ppn, Refusal, Space, options};
+use floatgate_core::state::{Passed, State, Tape};
+use floatgate_core::{Described, DieLpn, Geometry, Ppn, Refusal, Space, options, state};
 use floatgate_schemes::parts::scan::{Depth, Rules, Scan, move_tag};
 use floatgate_schemes::parts::start;
 
@@ -48,6 +49,8 @@ pub struct Ring {
     erased: usize,
     erased_min: usize,
 }
+
+state!(Ring { map, page_at, next, erased } fixed { space, erased_min });
 
 impl Ring {
     /// A ring of erased blocks.
@@ -198,6 +201,11 @@ impl Ftl for Ring {
     fn trim_page<F: Flash>(&mut self, _: &mut F, page: DieLpn, _: Slot) -> Done<F> {
         self.set_place(page, Ppn::NONE);
         Ok(())
+    }
+
+    /// So that `--save-state` and `--load-state` work.
+    fn state(&mut self, tape: &mut Tape<'_>) -> Passed {
+        self.pass(tape)
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {

@@ -20,7 +20,7 @@ use floatgate_sim::record::bench::{
 use floatgate_sim::run::RunError;
 
 use super::schemes::find;
-use super::study::PROGRAM;
+use crate::PROGRAM;
 use crate::args::BenchArgs;
 use crate::bare::{Bare, PAGES_PER_BLOCK};
 use crate::config::sizing::{Failure, guarded};

@@ -22,6 +22,7 @@ use crate::memory;
 use crate::notes;
 use crate::output;
 use crate::progress::Bar;
+use crate::states::{self, DeviceFiles, SAVE_FLAG, Saved};
 use crate::table::bytes;
 use crate::traces;
 
@@ -30,12 +31,31 @@ const REPORT: &str = "floatgate-report.html";
 
 /// Runs the schemes and prints the comparison.
 pub fn run(args: &CompareArgs, schemes: &[Scheme]) -> Outcome<()> {
-    let mut study = Study::new(&args.setup, schemes)?;
-    let (chosen, explicit) = chosen(&args.scheme, &study.settings, schemes)?;
+    let saved = saved_devices(args, schemes)?;
+    let mut study = match saved.first() {
+        Some((_, first)) => {
+            let settings = first.settings(schemes)?.of_all_schemes();
+            Study::on(settings, &args.setup, schemes)?
+        }
+        None => Study::new(&args.setup, schemes)?,
+    };
+    let (mut chosen, explicit) = match &args.load_state {
+        None => chosen(&args.scheme, &study.settings, schemes)?,
+        Some(folder) => {
+            let place = Place::Argument(format!("--load-state {}", folder.display()));
+            let labels = saved.iter().map(|(label, _)| (&**label, place.clone()));
+            (Variant::list(labels, &study.settings, schemes)?, true)
+        }
+    };
+    for (variant, (_, saved)) in chosen.iter_mut().zip(&saved) {
+        variant.settings = saved.settings(schemes)?.under(variant.settings.clone());
+    }
     let named: Vec<&Scheme> = chosen.iter().map(|variant| variant.scheme).collect();
     study.settings.check_options(&named)?;
     let report = report_path(args);
-    study.check_files(&args.setup, &[(REPORT_FLAG, report.as_deref())])?;
+    let devices = || saved.iter().map(|(_, saved)| saved);
+    let report_file = [(REPORT_FLAG, report.as_deref())];
+    study.check_files(&args.setup, devices(), &report_file)?;
     let trace = study.choice.decode()?;
     let mut scan = Scan::new(&study.plan, &study.settings);
     scan.add(&trace.requests);
@@ -48,10 +68,15 @@ pub fn run(args: &CompareArgs, schemes: &[Scheme]) -> Outcome<()> {
     )?;
     output::tell(&format!("Trace:  {}", trace.about.describe()));
     output::tell(&format!("Device: {}", study.plan.describe()));
-    let jobs: Vec<Job> = chosen
+    let mut jobs: Vec<Job> = chosen
         .into_iter()
-        .map(|variant| Job::new(variant, &study.plan))
+        .map(|variant| Job::new(variant, &study.plan, args.save_state.as_deref()))
         .collect();
+    for (job, (_, saved)) in jobs.iter_mut().zip(saved) {
+        let variant = &job.variant;
+        saved.check(&job.config, &variant.settings, variant.scheme, schemes)?;
+        job.saved = Some(saved);
+    }
     if explicit && let Some(job) = jobs.iter().find(|job| job.refused.is_some()) {
         return Err(job.problem());
     }
@@ -63,10 +88,48 @@ pub fn run(args: &CompareArgs, schemes: &[Scheme]) -> Outcome<()> {
     let accepted = jobs.iter().filter(|job| job.refused.is_none());
     let labels: Vec<&str> = accepted.map(|job| &*job.variant.label).collect();
     paths.make_folders(&labels)?;
+    if let Some(folder) = &args.save_state {
+        states::make_folder(folder)?;
+        let states = jobs.iter().filter(|job| job.refused.is_none());
+        let states = states.map(|job| (SAVE_FLAG, job.save.as_deref()));
+        let outputs: Vec<_> = states.chain(report_file).collect();
+        study.check_files(&args.setup, [], &outputs)?;
+    }
     let workers = parallel::workers(args.jobs, &study.settings, jobs.len());
     check_memory(&jobs, workers, &trace)?;
     let rows = play(&jobs, &trace, &study, workers, &paths);
     finish(args, &study, &jobs, rows, &trace, &scan)
+}
+
+/// The saved devices to begin with, each with the name of its scheme: of the schemes that are named, or all in the folder in
+/// the order of the catalog.
+fn saved_devices(args: &CompareArgs, schemes: &[Scheme]) -> Outcome<Vec<(String, Saved)>> {
+    let Some(folder) = &args.load_state else {
+        return Ok(Vec::new());
+    };
+    let given = Settings::load(args.setup.config.as_deref(), &args.setup.set, schemes)?;
+    let in_file = given.list("compare.schemes").iter().map(|(text, _)| text);
+    let named: Vec<&String> = match args.scheme.is_empty() {
+        true => in_file.collect(),
+        false => args.scheme.iter().collect(),
+    };
+    let labels = match named.is_empty() {
+        true => {
+            let place = |label: &String| {
+                let key = label.split(':').next().unwrap_or_default();
+                schemes.iter().position(|scheme| scheme.info.key == key)
+            };
+            let mut labels = states::labels_in(folder)?;
+            labels.sort_by_key(|label| (place(label), label.clone()));
+            labels
+        }
+        false => named.iter().map(|text| text.trim().to_string()).collect(),
+    };
+    let read = |label: String| {
+        let saved = Saved::read(&states::file_in(folder, &label))?;
+        Ok((label, saved))
+    };
+    labels.into_iter().map(read).collect()
 }
 
 /// What to compare, and whether it was named: on the command line, else in the settings.
@@ -98,10 +161,14 @@ struct Job<'a> {
     alone: Option<RunConfig>,
     /// Why it cannot be made, found out before anything ran.
     refused: Option<Failure>,
+    /// The device to begin with, if it is not to be aged.
+    saved: Option<Saved>,
+    /// Where the aged device goes.
+    save: Option<PathBuf>,
 }
 
 impl<'a> Job<'a> {
-    fn new(variant: Variant<'a>, plan: &Plan) -> Self {
+    fn new(variant: Variant<'a>, plan: &Plan, save_in: Option<&Path>) -> Self {
         let config = variant.run_on(plan);
         let refused = try_out(variant.scheme, &config).err();
         let is_alone = config.host.arrivals == Arrivals::Closed && config.host.queue_depth == 1;
@@ -114,10 +181,12 @@ impl<'a> Job<'a> {
             ..config.clone()
         });
         Self {
+            save: save_in.map(|folder| states::file_in(folder, &variant.label)),
             variant,
             config,
             alone,
             refused,
+            saved: None,
         }
     }
 
@@ -166,7 +235,11 @@ fn play(
     let accepted = jobs.iter().filter(|job| job.refused.is_none());
     let runs = |job: &Job<'_>| 1 + u64::from(job.alone.is_some());
     let ageing = study.plan.ageing.iter();
-    let passes = 1 + ageing.filter(|recipe| **recipe == Recipe::Replay).count() as u64;
+    let replays = ageing.filter(|recipe| **recipe == Recipe::Replay).count() as u64;
+    let passes = match jobs.iter().any(|job| job.saved.is_some()) {
+        true => 1,
+        false => 1 + replays,
+    };
     let requests = accepted.map(runs).sum::<u64>() * passes * trace.requests.len() as u64;
     let bar = Bar::new(requests, "requests");
     // Which schemes take longest shows on the first requests.
@@ -183,12 +256,21 @@ fn play(
         |task| costs[task / 2],
         |task| {
             let job = &jobs[task / 2];
-            // The files are about the run under load.
-            let (config, paths) = match task % 2 {
-                0 => (Some(&job.config), paths.of(&job.variant.label)),
-                _ => (job.alone.as_ref(), Paths::default()),
+            // The files are about the run under load. The same device is under both.
+            let (config, paths, save) = match task % 2 {
+                0 => (
+                    Some(&job.config),
+                    paths.of(&job.variant.label),
+                    job.save.as_deref(),
+                ),
+                _ => (job.alone.as_ref(), Paths::default(), None),
             };
-            config.map(|config| play_one(job, config, trace, &bar, paths))
+            let device = DeviceFiles {
+                plan: &study.plan,
+                load: job.saved.as_ref(),
+                save,
+            };
+            config.map(|config| play_one(job, config, device, trace, &bar, paths))
         },
     )
     .into_iter();
@@ -226,6 +308,7 @@ fn time_of_first(job: &Job<'_>, trace: &traces::Decoded) -> u64 {
 fn play_one(
     job: &Job<'_>,
     config: &RunConfig,
+    device: DeviceFiles<'_>,
     trace: &traces::Decoded,
     bar: &Bar,
     paths: Paths,
@@ -241,10 +324,17 @@ fn play_one(
         }
     };
     let mut source = Decoded::new(&trace.requests);
-    let (mut record, _) = guarded(|| {
+    let played = guarded(|| {
         let taps = Taps::open(paths, 0)?;
-        taps.play(job.variant.scheme, config, &mut source, &mut progress)
-    })?;
+        taps.play(
+            job.variant.scheme,
+            device,
+            config,
+            &mut source,
+            &mut progress,
+        )
+    });
+    let (mut record, _) = played.map_err(|failure| device.blame(failure))?;
     record.scheme.clone_from(&job.variant.label);
     Ok(record)
 }

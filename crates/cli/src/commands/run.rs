@@ -16,6 +16,7 @@ use crate::notes;
 use crate::output;
 use crate::progress::Bar;
 use crate::report::{self, text, why};
+use crate::states::{DeviceFiles, SAVE_FLAG, Saved};
 use crate::table::bytes;
 use crate::traces::About;
 
@@ -26,7 +27,11 @@ const DEFAULT_SCHEME: &str = "page";
 
 /// Runs the scheme and prints its result.
 pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
-    let mut study = Study::new(&args.setup, schemes)?;
+    let saved = args.load_state.as_deref().map(Saved::read).transpose()?;
+    let mut study = match &saved {
+        Some(saved) => Study::on(saved.settings(schemes)?, &args.setup, schemes)?,
+        None => Study::new(&args.setup, schemes)?,
+    };
     let named = args
         .scheme
         .as_deref()
@@ -44,8 +49,9 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
         ("--requests-out", args.requests_out.as_deref()),
         ("--series-out", args.series_out.as_deref()),
         ("--blocks-out", args.blocks_out.as_deref()),
+        (SAVE_FLAG, args.save_state.as_deref()),
     ];
-    study.check_files(&args.setup, &outputs)?;
+    study.check_files(&args.setup, &saved, &outputs)?;
     let paths = Paths {
         requests: args.requests_out.clone(),
         series: args.series_out.clone(),
@@ -62,9 +68,12 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
         schemes,
         &[scheme],
     )?;
+    let config = variant.run_on(&study.plan);
+    if let Some(saved) = &saved {
+        saved.check(&config, &variant.settings, scheme, schemes)?;
+    }
     output::tell(&format!("Trace:  {}", about.describe()));
     output::tell(&format!("Device: {}", study.plan.describe()));
-    let config = variant.run_on(&study.plan);
     let need = scheme
         .life
         .simulated
@@ -79,15 +88,24 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
         Progress::Ageing => bar.message("ages"),
         Progress::Played(n) => bar.add(n),
     };
+    let device = DeviceFiles {
+        plan: &study.plan,
+        load: saved.as_ref(),
+        save: args.save_state.as_deref(),
+    };
     let played = guarded(|| {
         let mut source = Streamed::new(move || choice.open())?;
-        taps.play(scheme, &config, &mut source, &mut progress)
+        taps.play(scheme, device, &config, &mut source, &mut progress)
     });
     bar.done();
+    let played = played.map_err(|failure| device.blame(failure));
     let (mut record, told) = played.map_err(|failure| problem(&variant, failure))?;
     record.scheme.clone_from(&variant.label);
     let seen = scan.seen(&study.plan);
     record.time.behind_s = notes::behind_s(&record, &study.plan, seen.span_s);
+    if let Some(path) = &args.save_state {
+        output::tell(&format!("State:  {}", path.display()));
+    }
     told.iter().for_each(|line| output::tell(line));
     let notes = notes::of(&[&record], &study.plan, &study.settings, &seen);
     let text = format!("{}{}", text::of(&record), why::of(&record));

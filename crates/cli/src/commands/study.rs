@@ -11,6 +11,7 @@ use floatgate_sim::record::{
 use floatgate_trace::{Op, Request};
 
 use super::variant::Variant;
+use crate::PROGRAM;
 use crate::args::Setup;
 use crate::config::Settings;
 use crate::config::resolve::{Plan, refused};
@@ -18,6 +19,7 @@ use crate::config::sizing::{Extent, Failure, given_bytes};
 use crate::errors::{Outcome, Problem};
 use crate::notes::{Seen, WriteSizes};
 use crate::output;
+use crate::states::Saved;
 use crate::traces::{About, Choice};
 
 /// Settings that are right one by one and together, and the trace they are about.
@@ -39,12 +41,25 @@ impl Study {
         Self::of(setup, &setup.trace, schemes)
     }
 
+    /// The same of a saved device: what is not given is taken from these settings of it.
+    ///
+    /// # Errors
+    /// As [`Study::new`].
+    pub fn on(saved: Settings, setup: &Setup, schemes: &[Scheme]) -> Outcome<Self> {
+        let given = Settings::load(setup.config.as_deref(), &setup.set, schemes)?;
+        Self::made(saved.under(given), setup, &setup.trace)
+    }
+
     /// The same with other files than the setup's.
     ///
     /// # Errors
     /// As [`Study::new`].
     pub fn of(setup: &Setup, files: &[String], schemes: &[Scheme]) -> Outcome<Self> {
         let settings = Settings::load(setup.config.as_deref(), &setup.set, schemes)?;
+        Self::made(settings, setup, files)
+    }
+
+    fn made(settings: Settings, setup: &Setup, files: &[String]) -> Outcome<Self> {
         let choice = Choice::of(files, &setup.columns, &settings)?;
         let plan = Plan::of(&settings)?;
         Ok(Self {
@@ -54,12 +69,20 @@ impl Study {
         })
     }
 
-    /// Finds out before the work whether the files that are asked for, each with its flag, can be written.
+    /// Finds out before the work whether the files that are asked for, each with its flag, can be written. The saved
+    /// devices are read too.
     ///
     /// # Errors
     /// As [`output::check_files`].
-    pub fn check_files(&self, setup: &Setup, outputs: &[(&str, Option<&Path>)]) -> Outcome<()> {
-        check_outputs(outputs, self.choice.paths().chain(setup.config.as_deref()))
+    pub fn check_files<'a>(
+        &'a self,
+        setup: &'a Setup,
+        saved: impl IntoIterator<Item = &'a Saved>,
+        outputs: &[(&str, Option<&Path>)],
+    ) -> Outcome<()> {
+        let saved = saved.into_iter().map(Saved::path);
+        let config = setup.config.as_deref();
+        check_outputs(outputs, self.choice.paths().chain(config).chain(saved))
     }
 }
 
@@ -150,9 +173,6 @@ impl Scan {
         }
     }
 }
-
-/// The program as its results name it.
-pub const PROGRAM: &str = concat!("floatgate ", env!("CARGO_PKG_VERSION"));
 
 /// Everything of some runs in one value: what `--json` prints and the report shows.
 pub fn document(

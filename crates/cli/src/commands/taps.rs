@@ -7,13 +7,14 @@ use floatgate_sim::blocks;
 use floatgate_sim::config::RunConfig;
 use floatgate_sim::record::Record;
 use floatgate_sim::requests::{RequestRow, RequestsFile};
-use floatgate_sim::run::{Progress, RunError, Source};
+use floatgate_sim::run::{Besides, Progress, RunError, Source};
 use floatgate_sim::series_file;
 use floatgate_sim::why::Why;
 use floatgate_trace::TraceError;
 use floatgate_trace::columns::TableWriter;
 
 use crate::errors::{Outcome, Problem};
+use crate::states::DeviceFiles;
 use crate::table::some;
 
 /// Where the files go.
@@ -140,31 +141,33 @@ impl Taps {
         })
     }
 
-    /// Runs a scheme and ends the files. Requests are only recorded if somebody wants to know of them.
+    /// Runs a scheme on a device that comes from and goes to these files, and ends its own. Requests are only recorded if somebody wants to know of them.
     ///
     /// # Errors
     /// See [`RunError`].
     pub fn play(
         mut self,
         scheme: &Scheme,
+        device: DeviceFiles<'_>,
         config: &RunConfig,
         source: &mut dyn Source,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(Record, Vec<String>), RunError> {
         let mut of_blocks = Vec::new();
         let blocks = self.blocks.is_some().then_some(&mut of_blocks);
-        let simulated = &scheme.life.simulated;
-        let mut record = match &mut self.why {
-            None => simulated.run_tapped(config, source, progress, None, blocks)?,
-            Some(why) => {
-                let file = &mut self.requests;
-                let mut take = |rows: &[RequestRow]| {
-                    why.add(rows);
-                    file.as_mut().map_or(Ok(()), |file| file.write(rows))
-                };
-                simulated.run_tapped(config, source, progress, Some(&mut take), blocks)?
+        let file = &mut self.requests;
+        let mut take = self.why.as_mut().map(|why| {
+            |rows: &[RequestRow]| {
+                why.add(rows);
+                file.as_mut().map_or(Ok(()), |file| file.write(rows))
             }
+        });
+        let besides = Besides {
+            rows: take.as_mut().map(|take| take as _),
+            blocks,
+            ..Besides::default()
         };
+        let mut record = device.run(scheme, config, source, progress, besides)?;
         record.explained = self.why.as_ref().map(Why::explained);
         let mut told = Vec::new();
         let mut tell = |what: &str, rows, path: &Option<PathBuf>| {

@@ -75,7 +75,7 @@ fn entry(key: &str, value: &str, about: &str) -> String {
 }
 
 /// A name as TOML takes it: bare if it can be.
-fn toml_key(name: &str) -> String {
+pub(super) fn toml_key(name: &str) -> String {
     let bare = name
         .chars()
         .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');

@@ -10,6 +10,7 @@ pub use load::unknown_scheme;
 pub mod resolve;
 pub mod sizing;
 pub mod vary;
+pub mod written;
 
 use std::collections::BTreeMap;
 
@@ -199,6 +200,33 @@ impl Settings {
             }
         }
         self.values.insert(path, setting);
+    }
+
+    /// These settings where `given` says nothing else.
+    #[must_use]
+    pub fn under(mut self, given: Self) -> Self {
+        // The channels of a device go with its dies.
+        if given.get("device.dies").is_some() {
+            self.values.remove("device.channels");
+        }
+        for (path, setting) in given.values {
+            let key = keys::KEYS.iter().find(|key| key.path() == path);
+            if let Some(option) = path.strip_prefix("scheme.").filter(|_| key.is_none()) {
+                // Else what stands here under the scheme's own name would win.
+                let own = format!(".{option}");
+                self.values
+                    .retain(|path, _| !(path.starts_with("schemes.") && path.ends_with(&own)));
+            }
+            self.set(path, setting, key.map_or("", |key| key.group));
+        }
+        self
+    }
+
+    /// Those of them that are about no scheme.
+    #[must_use]
+    pub fn of_all_schemes(mut self) -> Self {
+        self.values.retain(|path, _| !path.starts_with("scheme"));
+        self
     }
 
     /// Refuses options in `[scheme]` that none of the schemes takes: they would be ignored silently.

@@ -301,7 +301,7 @@ fn ask_check(scheme: &Scheme, config: &RunConfig) -> Result<(), Failure> {
 pub enum Failure {
     /// The configuration cannot run.
     Refused(Refusal),
-    /// The trace does not fit the device, or cannot be read.
+    /// The trace or a saved state does not fit the device, or cannot be read.
     Trace(String),
     /// A bug.
     Bug(String),
@@ -313,6 +313,7 @@ impl From<RunError> for Failure {
             RunError::Refused(refusal) => Self::Refused(refusal),
             RunError::Trace(error) => Self::Trace(error.to_string()),
             RunError::Beyond(text) => Self::Trace(text),
+            RunError::State(error) => Self::Trace(error.to_string()),
             RunError::Law(text) => Self::Bug(text),
         }
     }

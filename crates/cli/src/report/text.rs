@@ -38,7 +38,8 @@ fn ageing(record: &Record) -> String {
                 None => String::new(),
             };
             let pages = count(step.page_writes);
-            format!("aged by {}: {pages} pages{settled}\n", step.recipe)
+            let loaded = if step.loaded { ", loaded" } else { "" };
+            format!("aged by {}: {pages} pages{settled}{loaded}\n", step.recipe)
         })
         .collect()
 }

@@ -6,6 +6,7 @@ use crate::parts::relation::Relation;
 use crate::parts::tournament::Tournament;
 use floatgate_core::address::{DieLpn, Lbn, Pbn};
 use floatgate_core::flash::Flash;
+use floatgate_core::state;
 
 /// A log block: a row of the table.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +20,13 @@ pub struct Row {
     /// Grows from row to row whenever a block becomes empty: the lowest is the oldest.
     stamp: u64,
 }
+
+state!(Row {
+    block,
+    offset,
+    is_sealed,
+    stamp
+});
 
 /// The log blocks and whom they serve. Rows are numbered from 0, logical blocks too.
 #[derive(Clone, Debug)]
@@ -42,6 +50,9 @@ pub struct LogTable {
     /// All rows: smallest association, oldest.
     victims: Tournament<u128>,
 }
+
+state!(LogTable { rows, serves, log_pages, next_stamp, free_pages, candidates, open, victims }
+    fixed { pages, most_log_blocks, most_logical_blocks });
 
 impl LogTable {
     /// Memory in bytes.

@@ -4,6 +4,7 @@ use super::Blog;
 use super::sub_table::Index;
 use floatgate_core::address::{DieLpn, Lbn, Ppn};
 use floatgate_core::flash::{Cause, Flash, SCHEME_OOB_BYTES};
+use floatgate_core::state;
 
 /// The sub-table of a group of pages, as it was fetched before a page of the group is written.
 #[derive(Debug)]
@@ -17,6 +18,8 @@ pub(super) struct Fetched {
     /// Whether the logical block has been merged since.
     is_merged: bool,
 }
+
+state!(Fetched { lbn, group, at, is_merged } fixed { bytes });
 
 impl Fetched {
     /// A merge of a logical block moves its pages.

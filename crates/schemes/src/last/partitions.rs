@@ -13,6 +13,7 @@ use crate::parts::lists::Lists;
 use floatgate_core::address::Lbn;
 use floatgate_core::flash::Flash;
 use floatgate_core::geometry::Geometry;
+use floatgate_core::state;
 
 /// The rule that chose a victim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,6 +59,14 @@ struct Block {
     update_time: u64,
 }
 
+state!(Block {
+    heat,
+    closed,
+    valid,
+    alloc_no,
+    update_time
+});
+
 const OUTSIDE: Block = Block {
     heat: None,
     closed: false,
@@ -73,6 +82,13 @@ struct Size {
     valid: u64,
     programmed: u64,
 }
+
+state!(Size {
+    blocks,
+    open,
+    valid,
+    programmed
+});
 
 /// The partitions. Hears of every page through [`Watch`]; knows nothing of sequential log blocks.
 #[derive(Debug)]
@@ -92,6 +108,8 @@ pub struct Partitions {
     /// Closed cold blocks by degree.
     cold: Buckets,
 }
+
+state!(Partitions { blocks, write_no, writes, next_alloc, sizes, degrees, hot, cold } fixed { pages_per_block });
 
 impl Partitions {
     /// An empty buffer; `logs` is the size of the log table.

@@ -1,5 +1,6 @@
 //! Counters of LAST++.
 
+use floatgate_core::state;
 /// The scheme's own counters.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
@@ -18,6 +19,20 @@ pub struct Counts {
     /// Host pages programmed by die.
     pub die_pages: Vec<u64>,
 }
+
+state!(Counts {
+    seq_pages,
+    random_pages,
+    merge_invocations,
+    background_merges,
+    hash_lookups,
+    hash_references,
+    known_dead_victims,
+    summary_programs,
+    snapshot_programs,
+    snapshots_left_out,
+    die_pages,
+});
 
 impl Counts {
     pub fn new(dies: u32) -> Self {

@@ -7,6 +7,7 @@
 use crate::parts::association::AssociationLists;
 use crate::parts::hybrid::Log;
 use floatgate_core::address::Lbn;
+use floatgate_core::state;
 
 /// What the table knows of one log block besides its list.
 #[derive(Clone, Copy, Debug, Default)]
@@ -16,6 +17,11 @@ struct Entry {
     latest_update: u64,
 }
 
+state!(Entry {
+    overflow,
+    latest_update
+});
+
 /// The table of all log blocks.
 #[derive(Clone, Debug)]
 pub struct MergeCost {
@@ -24,6 +30,12 @@ pub struct MergeCost {
     entries: Vec<Entry>,
     lists: AssociationLists,
 }
+
+state!(MergeCost {
+    merge_id,
+    entries,
+    lists
+});
 
 impl MergeCost {
     /// A table for that many log blocks with lists of `room` elements.

@@ -6,6 +6,7 @@ use crate::parts::hybrid::{Log, LogPage};
 use crate::parts::probe_table::ProbeTable;
 use floatgate_core::address::{DieLpn, Lbn, Lpn};
 use floatgate_core::geometry::Space;
+use floatgate_core::state;
 
 /// Highest value of the update counter: it has two bits.
 const UPDATES_MAX: u8 = 3;
@@ -32,6 +33,12 @@ struct Block {
     allocation: u32,
 }
 
+state!(Block {
+    partition,
+    closed,
+    allocation
+});
+
 const NO_BLOCK: Block = Block {
     partition: None,
     closed: false,
@@ -45,6 +52,8 @@ struct Die {
     /// The block that takes the next page, by partition.
     open: [Option<Log>; 2],
 }
+
+state!(Die { size, open });
 
 /// Tables of the random log blocks. Log blocks are numbered as [`Hybrid`](crate::parts::hybrid::Hybrid)
 /// numbers them: a fixed range a die, shared with the sequential ones.
@@ -66,6 +75,8 @@ pub struct RandomLogs {
     valid: [u64; 2],
     allocations: u32,
 }
+
+state!(RandomLogs { dies, blocks, ranks, cost, pages, updates, valid, allocations } fixed { space, slots_per_die });
 
 impl RandomLogs {
     /// No random log block yet. `slots_per_die` log blocks of each die have a number, `blocks` of the device

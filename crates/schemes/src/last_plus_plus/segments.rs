@@ -7,6 +7,7 @@
 use crate::parts::hybrid::Log;
 use crate::parts::lists::Lists;
 use crate::parts::probe_table::ProbeTable;
+use floatgate_core::state;
 
 const NONE: u32 = u32::MAX;
 
@@ -22,6 +23,12 @@ struct Entry {
     blocks: u32,
 }
 
+state!(Entry {
+    segment,
+    seq_id,
+    blocks
+});
+
 /// The table.
 #[derive(Debug)]
 pub struct Segments {
@@ -33,6 +40,15 @@ pub struct Segments {
     table: ProbeTable,
     next_seq_id: u64,
 }
+
+state!(Segments {
+    order,
+    entries,
+    entry_of,
+    entry_of_log,
+    table,
+    next_seq_id,
+});
 
 impl Segments {
     /// An empty table for at most `entries` of `segments` segments; `logs` log blocks have a number.

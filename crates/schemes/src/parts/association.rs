@@ -2,6 +2,8 @@
 //! a full merge of the log block costs, kept up to date page by page.
 
 use floatgate_core::address::Lbn;
+use floatgate_core::state;
+use floatgate_core::state::{Passed, StateError};
 use std::ops::Range;
 
 use crate::parts::hybrid::{Log, Loss, Watch};
@@ -19,6 +21,8 @@ pub struct AssociationLists {
     pages: Vec<u16>,
     degree: Vec<u32>,
 }
+
+state!(AssociationLists { logical, pages, degree } check check_state fixed { room });
 
 impl AssociationLists {
     /// Memory in bytes.
@@ -94,6 +98,17 @@ impl AssociationLists {
         self.degree[log.index()] = 0;
     }
 
+    fn check_state(&self) -> Passed {
+        match self
+            .degree
+            .iter()
+            .all(|&degree| degree as usize <= self.room)
+        {
+            true => Ok(()),
+            false => Err(StateError::damaged("a list is longer than its room")),
+        }
+    }
+
     #[inline(always)]
     fn row(&self, log: Log) -> Range<usize> {
         let first = log.index() * self.room;
@@ -119,6 +134,8 @@ pub struct Associations {
     touched: Vec<Log>,
     is_touched: Vec<bool>,
 }
+
+state!(Associations { lists, is_touched } grows { touched });
 
 impl Associations {
     /// Memory in bytes.

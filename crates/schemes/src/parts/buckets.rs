@@ -2,6 +2,8 @@
 //! degree): the lowest bucket in use is found by a short scan from where the last one was.
 
 use crate::parts::lists::Lists;
+use floatgate_core::state;
+use floatgate_core::state::{Passed, StateError};
 
 /// The things `0 .. things` in the buckets `0 .. keys` of several groups; a thing is in one bucket or in none.
 #[derive(Clone, Debug)]
@@ -12,6 +14,8 @@ pub struct Buckets {
     /// By group: no bucket below this one holds a thing.
     lowest: Vec<u32>,
 }
+
+state!(Buckets { lists, lowest } check check_state fixed { keys });
 
 impl Buckets {
     /// Empty buckets.
@@ -55,6 +59,13 @@ impl Buckets {
     pub fn bucket_of(&self, thing: u32) -> Option<(u32, u32)> {
         let list = self.lists.list_of(thing)? as u32;
         Some((list / self.keys, list % self.keys))
+    }
+
+    fn check_state(&self) -> Passed {
+        match self.lowest.iter().all(|&key| key <= self.keys) {
+            true => Ok(()),
+            false => Err(StateError::damaged("a bucket that does not exist")),
+        }
     }
 
     #[inline(always)]

@@ -12,6 +12,7 @@ use floatgate_core::choice;
 use floatgate_core::flash::{Flash, Preload};
 use floatgate_core::ftl::Start;
 use floatgate_core::geometry::Geometry;
+use floatgate_core::state;
 
 choice! {
     /// What one read of a translation page serves.
@@ -67,6 +68,19 @@ pub struct MapCounters {
     pub ratio: HitRatio,
 }
 
+state!(MapCounters {
+    hits,
+    misses,
+    evictions,
+    dirty_evictions,
+    loads,
+    writebacks_evict,
+    writebacks_flush,
+    writebacks_gc,
+    writeback_reads,
+    ratio,
+});
+
 /// How the map is cached.
 #[derive(Clone, Debug)]
 pub struct MapPlan {
@@ -102,6 +116,12 @@ struct Waiting {
     /// Where the collection in work began to move pages.
     moves: u64,
 }
+
+state!(Waiting {
+    order,
+    since,
+    moves
+});
 
 impl Waiting {
     fn new(slots: usize) -> Self {
@@ -165,6 +185,9 @@ pub struct CachedMap {
     /// What happened.
     pub counters: MapCounters,
 }
+
+state!(CachedMap { cache, pages, dirty, is_unflushed, waiting, counters } grows { unflushed }
+    fixed { moved, plan, many_dies });
 
 impl CachedMap {
     /// The map of a fresh device.

@@ -7,6 +7,8 @@
 
 use crate::parts::hybrid::Log;
 use floatgate_core::address::Lbn;
+use floatgate_core::state;
+use floatgate_core::state::{Passed, StateError};
 
 const NONE: u32 = u32::MAX;
 
@@ -19,6 +21,8 @@ struct Link {
     next: u32,
 }
 
+state!(Link { log, pages, next });
+
 /// The degree of each log block, kept up page by page.
 #[derive(Clone, Debug, Default)]
 pub struct Degrees {
@@ -28,6 +32,8 @@ pub struct Degrees {
     links: Vec<Link>,
     unused: u32,
 }
+
+state!(Degrees { degree, chains, links, unused } check check_state);
 
 impl Degrees {
     /// For `logs` log blocks, all without a valid page.
@@ -44,6 +50,22 @@ impl Degrees {
             links: (0..links).map(blank).collect(),
             unused: if links == 0 { NONE } else { 0 },
         }
+    }
+
+    /// Every link hangs in one chain, or a walk along one would not end.
+    fn check_state(&self) -> Passed {
+        let mut is_met = vec![false; self.links.len()];
+        for &first in self.chains.iter().chain([&self.unused]) {
+            let mut at = first;
+            while at != NONE {
+                let met = is_met.get_mut(at as usize);
+                if met.is_none_or(|met| std::mem::replace(met, true)) {
+                    return Err(StateError::damaged("a chain of logical blocks is broken"));
+                }
+                at = self.links[at as usize].next;
+            }
+        }
+        Ok(())
     }
 
     /// Memory of the tables in bytes.

@@ -1,14 +1,22 @@
 //! Hot and cold: the two partitions of page-mapped log blocks (LAST, LAST++).
 
 use floatgate_core::flash::Role;
+use floatgate_core::state::{Passed, State, Tape};
 
 /// Where a page of a log block belongs by how soon it is written again.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Heat {
     /// Written seldom, or for the first time.
+    #[default]
     Cold = 0,
     /// Written again soon, again and again.
     Hot = 1,
+}
+
+impl State for Heat {
+    fn pass(&mut self, tape: &mut Tape<'_>) -> Passed {
+        tape.one_of(self, &Self::ALL)
+    }
 }
 
 impl Heat {

@@ -21,6 +21,8 @@ use floatgate_core::flash::{Flash, Preload};
 use floatgate_core::ftl::{MountError, Start};
 use floatgate_core::geometry::{Geometry, ProgramOrder, Space};
 use floatgate_core::report::Merges;
+use floatgate_core::state;
+use floatgate_core::state::State;
 
 mod audit;
 #[cfg(test)]
@@ -85,6 +87,9 @@ pub struct Hybrid<W = ()> {
     /// has read it to see.
     unverified: Vec<u64>,
 }
+
+state!(Hybrid<W> [W: State] { watch, lists, merges, newest, data, logs, pools, maps, seen, merge_no, lent }
+    grows { unverified } fixed { space, plan, associated, foreign });
 
 impl<W: Watch> Hybrid<W> {
     /// Memory of the tables in bytes, for one device.

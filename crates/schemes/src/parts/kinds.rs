@@ -3,6 +3,8 @@
 
 use crate::parts::hybrid::{Log, Loss, Watch};
 use floatgate_core::address::Lbn;
+use floatgate_core::state;
+use floatgate_core::state::{Passed, StateError};
 
 /// What is known of the pages of `KINDS` kinds of log blocks.
 #[derive(Clone, Debug)]
@@ -21,6 +23,9 @@ pub struct PagesByKind<const KINDS: usize> {
     pub moved: [u64; KINDS],
 }
 
+state!(PagesByKind<KINDS> [const KINDS: usize] { kind, programmed_in, valid_in, programmed, valid, dropped, moved }
+    check check_state);
+
 impl<const KINDS: usize> PagesByKind<KINDS> {
     /// For a log table of that many places.
     pub fn new(slots: u32) -> Self {
@@ -32,6 +37,15 @@ impl<const KINDS: usize> PagesByKind<KINDS> {
             valid: [0; KINDS],
             dropped: [0; KINDS],
             moved: [0; KINDS],
+        }
+    }
+
+    fn check_state(&self) -> Passed {
+        match self.kind.iter().all(|&kind| usize::from(kind) < KINDS) {
+            true => Ok(()),
+            false => Err(StateError::damaged(
+                "a log block of a kind that does not exist",
+            )),
         }
     }
 

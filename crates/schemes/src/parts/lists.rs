@@ -2,6 +2,7 @@
 //! the middle and moving to the end cost a few stores: FIFO and LRU orders of log blocks, blocks by
 //! number of valid pages.
 
+use floatgate_core::state::{Passed, State, StateError, Tape};
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +25,25 @@ struct Head {
 pub struct Lists {
     links: Vec<Link>,
     heads: Vec<Head>,
+}
+
+/// By the order of the things: a list that is made of it anew cannot be wrong in itself.
+impl State for Lists {
+    fn pass(&mut self, tape: &mut Tape<'_>) -> Passed {
+        if tape.loads() {
+            *self = Self::new(self.links.len(), self.heads.len());
+        }
+        for list in 0..self.heads.len() {
+            let mut order: Vec<u32> = self.iter(list).collect();
+            tape.grows(&mut order)?;
+            if tape.loads() {
+                order
+                    .into_iter()
+                    .try_for_each(|thing| self.append_loaded(list, thing))?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Lists {
@@ -53,6 +73,15 @@ impl Lists {
     #[inline]
     pub fn push_back(&mut self, list: usize, thing: u32) {
         self.link(list, thing, self.heads[list].last, NONE);
+    }
+
+    fn append_loaded(&mut self, list: usize, thing: u32) -> Passed {
+        match self.links.get(thing as usize) {
+            Some(link) if link.list == NONE => self.push_back(list, thing),
+            Some(_) => return Err(StateError::damaged("a thing is in two lists")),
+            None => return Err(StateError::damaged("a list of things that do not exist")),
+        }
+        Ok(())
     }
 
     /// Puts a thing that is in no list before all others of one.

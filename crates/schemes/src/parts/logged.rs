@@ -12,6 +12,7 @@ use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::options::Options;
 use floatgate_core::report::{Observation, SchemeCounters, Table};
+use floatgate_core::state::{Passed, State, Tape};
 
 /// What a log-buffer hybrid for one die decides, and what it says of itself. The constants are those of [`Described`].
 ///
@@ -20,7 +21,7 @@ use floatgate_core::report::{Observation, SchemeCounters, Table};
     clippy::missing_errors_doc,
     reason = "the errors are the flash's, as the trait's text says"
 )]
-pub trait LogPolicy: Sized + Send + 'static {
+pub trait LogPolicy: State + Sized + Send + 'static {
     /// [`Described::KEY`].
     const KEY: &'static str;
     /// [`Described::TITLE`].
@@ -34,7 +35,7 @@ pub trait LogPolicy: Sized + Send + 'static {
     /// Its options.
     type Options: Options;
     /// What it hears about pages of its log blocks; `()` if nothing.
-    type Watch: Watch + Send + 'static;
+    type Watch: Watch + State + Send + 'static;
 
     /// Checks the options, and the sizes that follow from them. Whether the die has the blocks is checked after it.
     ///
@@ -259,6 +260,10 @@ impl<P: LogPolicy> Ftl for Logged<P> {
     #[inline(always)]
     fn prefetch(&self, page: DieLpn) {
         self.0.hybrid().prefetch(page);
+    }
+
+    fn state(&mut self, tape: &mut Tape<'_>) -> Passed {
+        self.0.pass(tape)
     }
 
     fn audit<F: Flash>(&self, flash: &F) -> Result<u64, String> {

@@ -8,6 +8,7 @@
 //! does not add up (see [`FoundArea`]).
 
 use floatgate_core::ftl::MountError;
+use floatgate_core::state;
 use std::collections::VecDeque;
 
 use floatgate_core::Refusal;
@@ -40,6 +41,12 @@ pub struct Work {
     /// Block erases.
     pub erases: u64,
 }
+
+state!(Work {
+    reads,
+    programs,
+    erases
+});
 
 impl Work {
     /// Both together.
@@ -143,6 +150,9 @@ pub struct MapArea {
     /// Operations so far.
     pub work: Work,
 }
+
+state!(MapArea { place, versions, writes, page_at, current, used, full, erased, work }
+    fixed { entries_per_page, pages_per_block, base });
 
 impl MapArea {
     /// The area of one die: its last `map_blocks` blocks, with the map of `entries` entries in them. `value` gives

@@ -9,6 +9,8 @@ use crate::parts::lists::Lists;
 use floatgate_core::address::Lpn;
 use floatgate_core::choice;
 use floatgate_core::report::{Combine, SchemeCounters};
+use floatgate_core::state;
+use floatgate_core::state::{Passed, StateError};
 
 choice! {
     /// Which cached entry leaves.
@@ -29,11 +31,13 @@ const NO_SLOT: u32 = u32::MAX;
 const FEW: usize = 8;
 
 /// Which operation of which request produced an entry.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Mark {
     request: u32,
     index: u32,
 }
+
+state!(Mark { request, index });
 
 impl Mark {
     /// Produced by nothing that anyone must still wait for.
@@ -108,12 +112,18 @@ impl Mark {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Entry {
     lpn: Lpn,
     dirty: bool,
     produced: Mark,
 }
+
+state!(Entry {
+    lpn,
+    dirty,
+    produced
+});
 
 /// Cached map entries.
 #[derive(Debug)]
@@ -127,6 +137,8 @@ pub struct MapCache {
     dirty: u32,
     requests: u32,
 }
+
+state!(MapCache { slot_of, order, dirty, requests } grows { entries } check check_state fixed { capacity, protected });
 
 impl MapCache {
     /// An empty cache of `entries` entries over `pages` logical pages.
@@ -144,6 +156,15 @@ impl MapCache {
             protected: u32::try_from(protected).unwrap_or(u32::MAX),
             dirty: 0,
             requests: 0,
+        }
+    }
+
+    fn check_state(&self) -> Passed {
+        match self.entries.len() <= self.capacity as usize {
+            true => Ok(()),
+            false => Err(StateError::damaged(
+                "the cache holds more than it has room for",
+            )),
         }
     }
 
@@ -333,6 +354,8 @@ pub struct HitRatio {
     /// Translations and hits, by [`Translation`].
     seen: [(u64, u64); 3],
 }
+
+state!(HitRatio { seen });
 
 impl HitRatio {
     /// Counts a translation.

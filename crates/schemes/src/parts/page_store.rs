@@ -9,6 +9,8 @@ use floatgate_core::address::{Lpn, Pbn, Ppn};
 use floatgate_core::flash::{Flash, Oob, Preload, Role, Slot};
 use floatgate_core::ftl::{MountError, Start};
 use floatgate_core::geometry::{Geometry, Space};
+use floatgate_core::state;
+use floatgate_core::state::{Passed, State, StateError, Tape};
 use floatgate_core::{choice, options};
 
 mod audit;
@@ -71,6 +73,17 @@ pub(crate) struct Append {
     end: u32,
 }
 
+impl State for Append {
+    fn pass(&mut self, tape: &mut Tape<'_>) -> Passed {
+        tape.u32(&mut self.next)?;
+        tape.u32(&mut self.end)?;
+        match self.next <= self.end && self.end <= tape.geometry().pages() {
+            true => Ok(()),
+            false => Err(StateError::damaged("an append point outside of the flash")),
+        }
+    }
+}
+
 impl Append {
     pub(crate) const NONE: Self = Self { next: 0, end: 0 };
 
@@ -98,6 +111,13 @@ struct Die {
     valid: u32,
 }
 
+state!(Die {
+    pool,
+    host,
+    gc,
+    valid
+});
+
 /// The page table, the blocks, and the garbage collector.
 #[derive(Debug)]
 pub struct PageStore {
@@ -118,6 +138,9 @@ pub struct PageStore {
     reserved: u32,
     has_map_blocks: bool,
 }
+
+state!(PageStore { map, page_at, victims, dies, moved, clock, next_die }
+    fixed { geometry, options, moving, reserved, has_map_blocks });
 
 impl PageStore {
     /// Memory of the tables in bytes.

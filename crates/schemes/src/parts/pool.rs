@@ -1,6 +1,7 @@
 //! The erased blocks of a die: a FIFO.
 
 use floatgate_core::address::Pbn;
+use floatgate_core::state::{Passed, State, StateError, Tape};
 
 /// FIFO of erased blocks of one die, at the start in ascending order.
 #[derive(Clone, Debug)]
@@ -8,6 +9,21 @@ pub struct Pool {
     ring: Vec<Pbn>,
     head: u32,
     len: u32,
+}
+
+/// By the order of the blocks; where they lie in the ring makes no difference.
+impl State for Pool {
+    fn pass(&mut self, tape: &mut Tape<'_>) -> Passed {
+        let mut blocks: Vec<Pbn> = self.iter().collect();
+        tape.grows(&mut blocks)?;
+        if tape.loads() {
+            if blocks.len() > self.ring.len() || blocks.iter().any(|block| block.is_none()) {
+                return Err(StateError::damaged("erased blocks that do not exist"));
+            }
+            *self = Self::new(blocks.into_iter(), self.ring.len() as u32);
+        }
+        Ok(())
+    }
 }
 
 impl Pool {

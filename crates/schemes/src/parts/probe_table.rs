@@ -7,6 +7,7 @@
 //! a removal closes its gap at once (Knuth, The Art of Computer Programming, vol. 3, 6.4, Algorithm R).
 
 use floatgate_core::address::Divisor;
+use floatgate_core::state;
 
 /// Distance of an empty bucket: larger than any real one, so one comparison ends a scan or finds a key
 /// to move.
@@ -26,11 +27,15 @@ pub struct ProbeTable {
     len: u32,
 }
 
+state!(ProbeTable { occupied, distance, handle, place, len } fixed { buckets });
+
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     bucket: u32,
     distance: u32,
 }
+
+state!(Place { bucket, distance });
 
 impl ProbeTable {
     /// An empty table of at least one bucket, for the handles `0 .. handles`.

@@ -1,10 +1,12 @@
 //! Who belongs to whom, both ways and in order: each *owner* has an ordered list of *things*, and each
 //! thing knows its owners in the order in which they came. Owners leave whole.
 
+use floatgate_core::state;
+use floatgate_core::state::{Passed, StateError};
 const NONE: u32 = u32::MAX;
 
 /// One pair; it hangs in the list of its owner and in that of its thing.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Pair {
     owner: u32,
     thing: u32,
@@ -13,12 +15,22 @@ struct Pair {
     prev_of_thing: u32,
 }
 
+state!(Pair {
+    owner,
+    thing,
+    next_of_owner,
+    next_of_thing,
+    prev_of_thing,
+});
+
 #[derive(Clone, Copy, Debug)]
 struct List {
     first: u32,
     last: u32,
     len: u32,
 }
+
+state!(List { first, last, len });
 
 const EMPTY: List = List {
     first: NONE,
@@ -37,6 +49,8 @@ pub struct Relation {
     of_thing: Vec<List>,
 }
 
+state!(Relation { unused, len, of_owner, of_thing } grows { pairs } check check_state);
+
 impl Relation {
     /// Memory in bytes if there are never more than `pairs` pairs.
     pub fn ram_bytes(owners: u64, things: u64, pairs: u64) -> u64 {
@@ -52,6 +66,43 @@ impl Relation {
             of_owner: vec![EMPTY; owners],
             of_thing: vec![EMPTY; things],
         }
+    }
+
+    /// The lists of both sides are whole, and no pair hangs in two of one side, or a walk might not end.
+    fn check_state(&self) -> Passed {
+        let things = self.is_side_whole(&self.of_owner, |pair| (pair.owner, pair.next_of_owner));
+        let owners = self.is_side_whole(&self.of_thing, |pair| (pair.thing, pair.next_of_thing));
+        let unused = (self.pairs.len() as u64).checked_sub(self.len.into());
+        let end = unused.and_then(|unused| {
+            (0..unused).try_fold(self.unused, |at, _| {
+                Some(self.pairs.get(at as usize)?.next_of_owner)
+            })
+        });
+        match things && owners && end == Some(NONE) {
+            true => Ok(()),
+            false => Err(StateError::damaged(
+                "the pairs of a relation do not hang together",
+            )),
+        }
+    }
+
+    /// Whether the lists of one side hold all pairs; `side` gives whose list a pair belongs to, and the pair after it.
+    fn is_side_whole(&self, lists: &[List], side: impl Fn(&Pair) -> (u32, u32)) -> bool {
+        let is_whole = |(mine, list): (u32, &List)| {
+            let (mut at, mut last) = (list.first, NONE);
+            for _ in 0..list.len {
+                let Some((of, next)) = self.pairs.get(at as usize).map(&side) else {
+                    return false;
+                };
+                if of != mine {
+                    return false;
+                }
+                (at, last) = (next, at);
+            }
+            at == NONE && last == list.last
+        };
+        let pairs: u64 = lists.iter().map(|list| u64::from(list.len)).sum();
+        pairs == u64::from(self.len) && (0..).zip(lists).all(is_whole)
     }
 
     /// Pairs.

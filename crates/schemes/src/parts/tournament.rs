@@ -1,12 +1,25 @@
 //! The largest of many keys that change one at a time: a tree of winners. A change costs at most
 //! `log2 n` comparisons, and stops where a winner stays the same; nothing is allocated after the start.
 
+use floatgate_core::state::{Passed, State, Tape};
 /// One key for each of the things `0 .. things`; the default key, 0, stands for "not a candidate".
 #[derive(Clone, Debug)]
 pub struct Tournament<K = u64> {
     /// Node `i` holds the larger key of nodes `2 i` and `2 i + 1`; the leaves come last.
     keys: Vec<K>,
     leaves: usize,
+}
+
+/// By the keys of the things: all others follow from them.
+impl<K: State + Copy + Ord> State for Tournament<K> {
+    fn pass(&mut self, tape: &mut Tape<'_>) -> Passed {
+        let leaves = &mut self.keys[self.leaves..];
+        leaves.iter_mut().try_for_each(|key| key.pass(tape))?;
+        for node in (1..self.leaves).rev() {
+            self.keys[node] = self.keys[2 * node].max(self.keys[2 * node + 1]);
+        }
+        Ok(())
+    }
 }
 
 impl<K: Copy + Ord + Default> Tournament<K> {

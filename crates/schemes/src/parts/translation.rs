@@ -8,6 +8,7 @@ use floatgate_core::address::{Divisor, Lpn, Pbn, Ppn};
 use floatgate_core::flash::{Cause, Flash, Oob, Preload, Role, SpareArea};
 use floatgate_core::ftl::Start;
 use floatgate_core::geometry::Geometry;
+use floatgate_core::state;
 
 pub mod checkpoint;
 pub mod recovery;
@@ -36,6 +37,9 @@ pub struct TranslationPages {
     /// [`Checkpoint::pending`] up to date; `u64::MAX` if no change waits.
     pub checkpoint: Checkpoint,
 }
+
+state!(TranslationPages { gtd, open, moves, versions, checkpoint }
+    fixed { by_entries, by_dies, content, logical_pages, floor });
 
 /// Blocks of one die that translation pages fill: `q` whole ones at most, and one open.
 pub fn whole_map_blocks(geometry: &Geometry, entries_per_page: u32) -> u32 {

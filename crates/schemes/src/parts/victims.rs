@@ -5,6 +5,7 @@
 //! groups of a die only, with the exact tie rule (oldest allocation). Groups have about as many blocks as a die has
 //! groups. The other policies walk the blocks of a die in the order of their allocation.
 
+use floatgate_core::state;
 use std::ops::Range;
 
 use crate::parts::lists::Lists;
@@ -39,6 +40,8 @@ struct First {
     rank: u64,
     block: u32,
 }
+
+state!(First { rank, block });
 
 impl First {
     const NONE: Self = Self {
@@ -76,6 +79,9 @@ pub struct Victims {
     geometry: Geometry,
     scratch: Vec<u32>,
 }
+
+state!(Victims { random, keys, alloc_nos, stamps, groups, lists, next_alloc, second }
+    fixed { policy, draws, group_bits, pages_per_block, geometry, scratch });
 
 impl Victims {
     /// All blocks erased.

@@ -18,6 +18,7 @@ use floatgate_core::flash::{Cause, Flash, Oob, Preload, Role, Slot, SpareArea};
 use floatgate_core::ftl::Start;
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::report::Merges;
+use floatgate_core::state;
 
 /// A physical block.
 #[derive(Clone, Copy, Default, Debug)]
@@ -33,6 +34,14 @@ pub struct Block {
     pub in_set: bool,
 }
 
+state!(Block {
+    valid,
+    programmed,
+    log_pages,
+    log,
+    in_set
+});
+
 /// A superblock.
 #[derive(Clone, Copy, Debug)]
 pub struct Super {
@@ -45,6 +54,13 @@ pub struct Super {
     /// Whether it has U-blocks and a dead block: it gives way before others.
     easy: bool,
 }
+
+state!(Super {
+    open,
+    logs,
+    dead,
+    easy
+});
 
 /// The blocks of all superblocks of one die. See the module's text.
 #[derive(Debug)]
@@ -69,6 +85,10 @@ pub struct Superblocks {
     /// Merges so far.
     pub merges: Merges,
 }
+
+state!(Superblocks {
+    newest, blocks, supers, lists, recent, easy, logs_in_use, pool, tables, merges,
+} fixed { space, size });
 
 impl Superblocks {
     /// The start state of a die with superblocks of `size` logical blocks. The caller has checked that the

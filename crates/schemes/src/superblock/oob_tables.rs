@@ -27,6 +27,7 @@ use crate::parts::scan::SpareBytes;
 use floatgate_core::address::{Divisor, Lbn, Pbn, Ppn};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::report::bits_for;
+use floatgate_core::state;
 
 /// Bytes of an OOB that the tables take.
 pub const OOB_BYTES: usize = 64;
@@ -48,6 +49,10 @@ pub struct OobTables {
     /// By directory: the page with its newest PMD (the PGD).
     pmd_at: Vec<Ppn>,
 }
+
+state!(OobTables { pte_at, pmd_at } fixed {
+    geometry, base, width, by_group_pages, by_directory_groups, groups_per_block, directories_per_block,
+});
 
 /// How the 64 bytes are divided on a device; see the module's text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -34,6 +34,14 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
                 ));
             }
         }
+        self.check_live()
+    }
+
+    /// Checks that the scheme's tables agree with the flash, and that it holds the pages that were written and not trimmed.
+    ///
+    /// # Errors
+    /// What does not agree.
+    pub(crate) fn check_live(&self) -> Result<(), String> {
         let live = self.ftl.audit(&self.flash)?;
         let logical = self.geometry().logical_pages;
         let expected = (0..logical).filter(|&lpn| self.live.has(lpn)).count() as u64;

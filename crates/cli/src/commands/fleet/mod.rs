@@ -37,7 +37,7 @@ pub fn run(args: &FleetArgs, schemes: &[Scheme]) -> Outcome<()> {
         (REPORT_FLAG, args.setup.report.as_deref()),
         ("--out", args.out.as_deref()),
     ];
-    study.check_files(&args.setup, &outputs)?;
+    study.check_files(&args.setup, [], &outputs)?;
     let out = match &args.out {
         // A name that cannot be written shows before the work, not after it.
         Some(path) => Some((path, rows::create(path)?)),

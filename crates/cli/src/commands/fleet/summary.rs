@@ -8,7 +8,8 @@ use floatgate_sim::record::{Configuration, SCHEMA};
 
 use super::input::Input;
 use super::rows::{BEHIND, Measured, Row, text_of};
-use crate::commands::study::{PROGRAM, Study, configuration};
+use crate::PROGRAM;
+use crate::commands::study::{Study, configuration};
 use crate::table::{Table, count, micros, short, some};
 
 /// Points of a distribution: more do not show in a plot.

@@ -9,7 +9,8 @@ use floatgate_sim::record::sweep::{
 use super::cases::Case;
 use super::devices;
 use super::play::{Cell, Played};
-use crate::commands::study::{PROGRAM, configuration};
+use crate::PROGRAM;
+use crate::commands::study::configuration;
 use crate::commands::variant::Variant;
 use crate::config::vary::Axis;
 use crate::table::{count, some};

@@ -13,8 +13,9 @@ use twox_hash::XxHash3_128;
 
 use super::cases::{Case, Scans};
 use super::journal::Journal;
+use crate::PROGRAM;
 use crate::commands::parallel;
-use crate::commands::study::{PROGRAM, failed};
+use crate::commands::study::failed;
 use crate::commands::variant::Variant;
 use crate::config::sizing::{Failure, guarded};
 use crate::errors::{Outcome, Problem};

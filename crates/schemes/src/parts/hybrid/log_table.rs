@@ -1,5 +1,7 @@
 //! The table of log blocks: which block has which place in it, whose it is, and which pages were programmed in it.
 
+use floatgate_core::state;
+use floatgate_core::state::{Passed, State, Tape};
 use std::ops::{Index, IndexMut};
 
 use floatgate_core::address::{DieLpn, Lbn, Pbn};
@@ -7,8 +9,13 @@ use floatgate_core::geometry::Space;
 
 /// Number of a log block's place in the log table: lowest free number when the block is taken, kept
 /// until it is erased or becomes a data block.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Log(pub u32);
+impl State for Log {
+    fn pass(&mut self, tape: &mut Tape<'_>) -> Passed {
+        tape.u32(&mut self.0)
+    }
+}
 
 impl Log {
     pub(super) const NONE: Self = Self(u32::MAX);
@@ -56,6 +63,19 @@ pub(super) struct LogBlock {
     pub(super) is_sequential: bool,
 }
 
+impl State for LogBlock {
+    fn pass(&mut self, tape: &mut Tape<'_>) -> Passed {
+        self.pbn.pass(tape)?;
+        tape.u32(&mut self.valid)?;
+        tape.u32(&mut self.host_pages)?;
+        self.owner.pass(tape)?;
+        // `MISALIGNED` is no logical block.
+        tape.u32(&mut self.aligned_to.0)?;
+        tape.u32(&mut self.sealed)?;
+        self.is_sequential.pass(tape)
+    }
+}
+
 const BLANK: LogBlock = LogBlock {
     pbn: Pbn::NONE,
     valid: 0,
@@ -84,6 +104,9 @@ pub(super) struct LogTable {
     free: Vec<u64>,
     in_use: u32,
 }
+
+state!(LogTable { places, logs, pages, owned, free, in_use }
+    fixed { first_block, pages_per_block, slots_per_die });
 
 impl Index<Log> for LogTable {
     type Output = LogBlock;

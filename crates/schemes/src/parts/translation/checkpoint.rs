@@ -1,6 +1,7 @@
 //! What the OOB of every translation page says of the map as a whole, so that a recovery knows how far it can
 //! trust the map on flash.
 
+use floatgate_core::state;
 /// The state of the map when a translation page was programmed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Checkpoint {
@@ -18,6 +19,15 @@ pub struct Checkpoint {
     /// What else the promise rests on: options of the scheme, never 0.
     pub writer: u8,
 }
+
+state!(Checkpoint {
+    pending,
+    closed,
+    version,
+    writes,
+    entries,
+    writer,
+});
 
 impl Checkpoint {
     const BYTES: usize = 29;
