@@ -53,6 +53,31 @@ fn a_run_from_a_saved_device_has_the_same_record() {
 }
 
 #[test]
+fn files_beside_the_record_are_the_same_too() {
+    let (place, _) = aged("fast", "fill,overwrite:0.5");
+    let device = format!("--scheme fast {DEVICE} --set run.ageing=fill,overwrite:0.5");
+    let files = ["requests", "series", "blocks"];
+    for (name, begin) in [
+        ("first", format!("{device} --save-state again.state")),
+        ("again", "--load-state aged.state".into()),
+    ] {
+        let files = files.map(|what| format!("--{what}-out {name}-{what}.csv"));
+        let outs = files.join(" ");
+        place
+            .run(&format!(
+                "run --trace t.pages {begin} {outs} --slowest 3 --set host.beyond=wrap"
+            ))
+            .ok();
+    }
+    let read = |name: &str| std::fs::read(place.path(name)).unwrap();
+    for what in files {
+        let first = read(&format!("first-{what}.csv"));
+        assert!(!first.is_empty() && first == read(&format!("again-{what}.csv")));
+    }
+    assert_eq!(read("again.state"), read("aged.state"));
+}
+
+#[test]
 fn a_comparison_saves_a_folder_and_begins_with_it() {
     let (place, _) = aged("page", "fill");
     let schemes = "page,fast:sw_log=false";
@@ -206,7 +231,26 @@ fn the_version_and_the_target_are_checked_first() {
          help: `floatgate run --save-state FILE` writes one",
     );
     place.run("run --save-state nowhere/x.state").refused(
-        "error: cannot write nowhere/x.state: its folder does not exist\n  --> --save-state nowhere/x.state\n  \
-         help: name a file in a folder that exists and may be written",
+        "error: --save-state nowhere/x.state: cannot write: the folder nowhere does not exist\n  \
+         help: make the folder first, or name another",
     );
+    place
+        .run("run --trace t.pages --save-state x --report ./x")
+        .refused("error: --save-state x and --report ./x are one file\n  help: name two files");
+    let read = "this file is read by the same command\n  help: name another file to write";
+    place
+        .run("run --trace t.pages --load-state aged.state --report aged.state")
+        .refused(&format!("error: --report aged.state: {read}"));
+    place
+        .run("run --trace t.pages --save-state t.pages")
+        .refused(&format!("error: --save-state t.pages: {read}"));
+    std::fs::create_dir(place.path("aged")).unwrap();
+    place.file("aged/page.state", &right);
+    place
+        .run("compare --trace t.pages --load-state aged --report aged/page.state")
+        .refused(&format!("error: --report aged/page.state: {read}"));
+    place
+        .run("compare --trace t.pages --scheme page --save-state aged --report aged/page.state")
+        .refused("error: --report aged/page.state and --save-state aged/page.state are one file\n  help: name two files");
+    assert_eq!(std::fs::read(place.path("aged/page.state")).unwrap(), right);
 }

@@ -7,9 +7,11 @@ use floatgate_core::options::Value;
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::wear::WearLeveling;
 use floatgate_core::{ProgramOrder, Start};
+use floatgate_sim::blocks::BlockRow;
 use floatgate_sim::config::{Beyond, Device, Host, Recipe, RunConfig};
 use floatgate_sim::part::part;
 use floatgate_sim::record::Record;
+use floatgate_sim::requests::RequestRow;
 use floatgate_sim::run::{Besides, Decoded, RunError, Simulated};
 use floatgate_trace::{Op, Request};
 
@@ -100,14 +102,23 @@ fn requests(config: &RunConfig, rng: &mut SplitMix64, count: u64) -> Vec<Request
     (0..count).map(&mut request).collect()
 }
 
-/// The record of a run that saves the state of its device.
+/// A record, the rows of requests, and those of blocks.
+type Ran = (Record, Vec<RequestRow>, Vec<BlockRow>);
+
+/// What comes of a run that saves the state of its device.
 fn saving(
     life: &Simulated,
     config: &RunConfig,
     trace: &[Request],
-) -> Result<(Record, Vec<u8>), RunError> {
+) -> Result<(Ran, Vec<u8>), RunError> {
     let mut state = Vec::new();
+    let (mut rows, mut blocks) = (Vec::new(), Vec::new());
     let besides = Besides {
+        rows: Some(&mut |some| {
+            rows.extend_from_slice(some);
+            Ok(())
+        }),
+        blocks: Some(&mut blocks),
         save: Some(&mut |bytes| {
             state = bytes;
             Ok(())
@@ -115,7 +126,7 @@ fn saving(
         ..Besides::default()
     };
     let record = life.run_with(config, &mut Decoded::new(trace), &mut |_| {}, besides)?;
-    Ok((record, state))
+    Ok(((record, rows, blocks), state))
 }
 
 fn loading(
@@ -123,12 +134,19 @@ fn loading(
     config: &RunConfig,
     trace: &[Request],
     state: &[u8],
-) -> Result<Record, RunError> {
+) -> Result<Ran, RunError> {
+    let (mut rows, mut blocks) = (Vec::new(), Vec::new());
     let besides = Besides {
+        rows: Some(&mut |some| {
+            rows.extend_from_slice(some);
+            Ok(())
+        }),
+        blocks: Some(&mut blocks),
         load: Some(state.to_vec()),
         ..Besides::default()
     };
-    life.run_with(config, &mut Decoded::new(trace), &mut |_| {}, besides)
+    let record = life.run_with(config, &mut Decoded::new(trace), &mut |_| {}, besides)?;
+    Ok((record, rows, blocks))
 }
 
 #[test]
@@ -145,11 +163,12 @@ fn a_loaded_device_goes_on_as_the_aged_one() {
                 .unwrap_or_else(|error| panic!("{case}: {error}"));
             let (aged, state) = saving(&scheme.life, &config, &trace)
                 .unwrap_or_else(|error| panic!("{case}: {error}"));
-            assert_eq!(aged, plain, "saving changes nothing: {case}");
+            assert_eq!(aged.0, plain, "saving changes nothing: {case}");
             let mut loaded = loading(&scheme.life, &config, &trace, &state)
                 .unwrap_or_else(|error| panic!("{case}: {error}"));
-            assert!(loaded.ageing.iter().all(|step| step.loaded));
+            assert!(loaded.0.ageing.iter().all(|step| step.loaded));
             loaded
+                .0
                 .ageing
                 .iter_mut()
                 .for_each(|step| step.loaded = false);
