@@ -59,14 +59,15 @@ fn files_beside_the_record_are_the_same_too() {
     let files = ["requests", "series", "blocks"];
     for (name, begin) in [
         ("first", format!("{device} --save-state again.state")),
-        ("again", "--load-state aged.state".into()),
+        (
+            "again",
+            "--load-state aged.state --set host.beyond=wrap".into(),
+        ),
     ] {
         let files = files.map(|what| format!("--{what}-out {name}-{what}.csv"));
         let outs = files.join(" ");
         place
-            .run(&format!(
-                "run --trace t.pages {begin} {outs} --slowest 3 --set host.beyond=wrap"
-            ))
+            .run(&format!("run --trace t.pages {begin} {outs} --slowest 3"))
             .ok();
     }
     let read = |name: &str| std::fs::read(place.path(name)).unwrap();
@@ -249,8 +250,9 @@ fn the_version_and_the_target_are_checked_first() {
     place
         .run("compare --trace t.pages --load-state aged --report aged/page.state")
         .refused(&format!("error: --report aged/page.state: {read}"));
-    place
-        .run("compare --trace t.pages --scheme page --save-state aged --report aged/page.state")
-        .refused("error: --report aged/page.state and --save-state aged/page.state are one file\n  help: name two files");
+    let ran = place
+        .run("compare --trace t.pages --scheme page --save-state aged --report aged/page.state");
+    let expected = "error: --report aged/page.state and --save-state aged/page.state are one file\n  help: name two files";
+    assert!(ran.code == 2 && ran.err.contains(expected), "{}", ran.err);
     assert_eq!(std::fs::read(place.path("aged/page.state")).unwrap(), right);
 }
