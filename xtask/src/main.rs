@@ -5,6 +5,7 @@ mod gate;
 mod instructions;
 mod mutants;
 mod process;
+mod scheme;
 mod steps;
 mod torture;
 
@@ -36,6 +37,8 @@ enum Chore {
     Fuzz(fuzz::FuzzArgs),
     /// Plants bugs in a copy of the source, one after the other, and tells which of them the tests notice
     Mutants(mutants::MutantsArgs),
+    /// A crate for a scheme of your own, copied from the example, that builds where it lies
+    Scheme(scheme::SchemeArgs),
     /// Counts the instructions that a host write costs, against xtask/instructions.json; part of test
     Instructions,
 }
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
         Chore::Torture(args) => torture::torture(&args),
         Chore::Fuzz(args) => fuzz::chore(&args),
         Chore::Mutants(args) => mutants::mutants(&args),
+        Chore::Scheme(args) => scheme::scheme(&args),
         Chore::Instructions => {
             let mut steps = Steps::default();
             steps.step("instructions", instructions::check);
