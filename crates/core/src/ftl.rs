@@ -88,7 +88,8 @@ impl Start {
 }
 
 /// The pages of one host request that reach one instance of a scheme: a contiguous run of the pages that it numbers, in
-/// ascending order.
+/// ascending order. A scheme for all dies numbers them as the device does, one for one die as that die's
+/// ([`DieLpn`](crate::address::DieLpn)).
 #[derive(Clone, Copy, Debug)]
 pub struct Run<P = Lpn> {
     /// First page.

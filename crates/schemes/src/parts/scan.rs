@@ -96,7 +96,8 @@ pub enum Rules {
     Rebuilds,
 }
 
-/// The OOBs of a space, read once.
+/// The OOBs of a space, read once. Pages are numbered die by die ([`DieLpn`]); a scheme for all dies, whose
+/// [`Run`](floatgate_core::ftl::Run)s have the numbers of the device, translates by [`Space::device_lpn`] and [`Space::local_lpn`].
 #[derive(Debug)]
 pub struct Scan {
     space: Space,
