@@ -279,7 +279,7 @@ mod tests {
             merges: MergeKinds::default(),
             dies: 1,
             die_last: Some(3),
-            waited: (i > 0).then_some(Waited {
+            waited: (i > 0).then(|| Waited {
                 ns: 400,
                 die: 3,
                 behind: Behind::Request(i - 1),

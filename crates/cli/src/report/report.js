@@ -6,7 +6,7 @@ const placed = (r, places) => sum(r.tables.tables.filter((t) => places.includes(
 const ownMerges = runs.map((r) => [r.scheme, otherMerges(r).map(([k, n]) => `${k} ${count(n)}`).join(", ")]).filter(([, kinds]) => kinds);
 const OTHER = "Merges of kinds of the scheme's own" + (ownMerges.length ? ` (${ownMerges.map(([scheme, kinds]) => `${scheme}: ${kinds}`).join("; ")})` : "");
 // Name, value, format, whether less is better, explanation.
-const HELD_UP = { dies: "dies", one_die: "one die", channel: "channel", pcm: "PCM", map: "map steps", merges: "merge steps", order: "order" };
+const HELD_UP = { pcm: "PCM", map: "map steps", merges: "merge steps" };
 const COLUMNS = [
   ...(runs.some((r) => get(r, "time/alone/mean_us")) ? [["alone", (r) => get(r, "time/alone/mean_us"), micros, 1, "Mean response of the same requests one at a time: what the scheme takes without a queue"]] : []),
   ["mean", (r) => get(r, "time/response/all/mean_us"), micros, 1, "Mean response time of reads and writes"], ["p99", (r) => get(r, "time/response/all/p99_us"), micros, 1, "Response time that 99 % of reads and writes keep"],
@@ -15,7 +15,7 @@ const COLUMNS = [
   ["write mean", (r) => get(r, "time/response/write/mean_us"), micros, 1, "Mean response time of writes"], ["write p99", (r) => get(r, "time/response/write/p99_us"), micros, 1, "Response time that 99 % of writes keep"],
   ["flush mean", (r) => get(r, "time/response/flush/mean_us"), micros, 1, "Mean response time of flushes: a flush waits for all writes before it"],
   ["behind", (r) => get(r, "time/behind_s"), (s) => (s == null ? "" : micros(s * 1e6)), 0, "How late the device was: it did not keep up, and the row measures its queue"],
-  ["held up by", (r) => HELD_UP[get(r, "held_up/by")], (by) => by || "-", 0, "What requests waited for when most of them waited: something that is busy, or steps that wait for each other while dies have time"],
+  ["held up by", (r) => get(r, "held_up/by"), (by) => (by ? HELD_UP[by] || by.replace("_", " ") : "-"), 0, "What requests waited for when most of them waited: something that is busy, or steps that wait for each other while dies have time"],
   ["WA", (r) => get(r, "derived/write_amplification"), digits, 1, "Write amplification: pages programmed for a page that the host writes"], ["erases", (r) => get(r, "derived/erases"), count, 1, "Blocks erased"],
   ...MERGES.map(([k, , why]) => [k, (r) => r.counters.merges[k], count, 0, why]), ["other", (r) => sum(otherMerges(r).map((m) => m[1])), count, 0, OTHER],
   ["map memory", (r) => placed(r, ["sram", "dram"]), bytes, 1, "Mapping tables in the controller's memory and its DRAM"], ["energy", (r) => get(r, "energy/total_uj"), joules, 1, "Energy of flash, DRAM and phase-change memory"],
