@@ -2,10 +2,9 @@
 
 mod common;
 
-use common::Place;
+use common::{Place, cell, rows};
 use floatgate_sim::record::bench::{BenchDocument, BenchOutcome};
 use floatgate_sim::record::fleet::FleetDocument;
-use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
 
 /// An Alibaba trace: `volumes` volumes that take turns, the higher its number the more a volume writes.
@@ -34,19 +33,6 @@ fn alibaba(volumes: u64, rounds: u64) -> String {
         ));
     }
     text
-}
-
-fn rows(place: &Place, file: &str) -> Vec<Row> {
-    let file = std::fs::File::open(place.path(file)).unwrap();
-    let reader = SerializedFileReader::new(file).unwrap();
-    let rows = reader.get_row_iter(None).unwrap();
-    rows.map(Result::unwrap).collect()
-}
-
-fn cell(row: &Row, name: &str) -> Field {
-    let mut columns = row.get_column_iter();
-    let (_, field) = columns.find(|(column, _)| *column == name).expect(name);
-    field.clone()
 }
 
 fn text(row: &Row, name: &str) -> String {

@@ -5,27 +5,13 @@ mod common;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Place, Ran, small_trace};
+use common::{Place, Ran, cell, rows, small_trace};
 use floatgate_sim::record::sweep::{SweepCell, SweepDocument, VariedValue};
 use floatgate_sim::record::{Outcome, Reason, schema};
-use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::record::{Field, Row};
+use parquet::record::Field;
 
 fn document(ran: &Ran) -> SweepDocument {
     serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {}", ran.out))
-}
-
-fn rows(place: &Place, file: &str) -> Vec<Row> {
-    let file = std::fs::File::open(place.path(file)).unwrap();
-    let reader = SerializedFileReader::new(file).unwrap();
-    let rows = reader.get_row_iter(None).unwrap();
-    rows.map(Result::unwrap).collect()
-}
-
-fn cell(row: &Row, name: &str) -> Field {
-    let mut columns = row.get_column_iter();
-    let (_, field) = columns.find(|(column, _)| *column == name).expect(name);
-    field.clone()
 }
 
 /// The varied values of a cell and its scheme, as `3 8 fast`.

@@ -93,20 +93,7 @@ fn a_file_a_scheme_in_folders() {
     let command = "compare --trace t.pages --scheme page,last++ --no-report";
     let files = "--requests-out a/rows --series-out a/rows --blocks-out b";
     place.run(&format!("{command} {files}")).ok();
-    let names = |folder: &str| {
-        let entries = std::fs::read_dir(place.path(folder)).expect("the folder");
-        let mut names: Vec<String> = entries
-            .map(|entry| {
-                entry
-                    .expect("an entry")
-                    .file_name()
-                    .to_string_lossy()
-                    .into_owned()
-            })
-            .collect();
-        names.sort();
-        names
-    };
+    let names = |folder: &str| place.files_in(folder);
     assert_eq!(
         names("a/rows"),
         [

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use floatgate_sim::record::{Document, Outcome, Record};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::{Field, Row};
 
 /// A folder for one test.
 pub struct Place {
@@ -58,9 +60,14 @@ impl Place {
         }
     }
 
-    /// What lies in the folder.
+    /// What lies in the place.
     pub fn files(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(self.folder.path()).expect("the folder");
+        self.files_in("")
+    }
+
+    /// What lies in a folder of it.
+    pub fn files_in(&self, folder: &str) -> Vec<String> {
+        let entries = std::fs::read_dir(self.path(folder)).expect("the folder");
         let mut names: Vec<String> = entries
             .map(|entry| {
                 entry
@@ -119,4 +126,19 @@ pub fn small_trace(place: &Place) {
 /// The bundled traces' folder.
 pub fn traces() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces")
+}
+
+/// The rows of a Parquet file.
+pub fn rows(place: &Place, file: &str) -> Vec<Row> {
+    let file = std::fs::File::open(place.path(file)).unwrap();
+    let reader = SerializedFileReader::new(file).unwrap();
+    let rows = reader.get_row_iter(None).unwrap();
+    rows.map(Result::unwrap).collect()
+}
+
+/// What a row has in a column.
+pub fn cell(row: &Row, name: &str) -> Field {
+    let mut columns = row.get_column_iter();
+    let (_, field) = columns.find(|(column, _)| *column == name).expect(name);
+    field.clone()
 }
