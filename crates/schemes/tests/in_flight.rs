@@ -38,8 +38,12 @@ fn page_gives_up_the_unfinished_move_of_every_die() {
 #[test]
 fn page_calls_no_block_empty_whose_pages_are_on_their_way() {
     holds(
-        "page dies=4 blocks=7 pages=6 logical_pages=96 order=ascending start=full requests=26 seed=14934054 \
-         placement=rr gc_policy=fifo gc_seed=7 flight=6:15772439 flight=1:4752080",
+        "page dies=3 blocks=5 pages=4 logical_pages=24 order=ascending start=empty requests=28 seed=10357380 \
+         gc_low=2 placement=rr gc_policy=fifo gc_d=1 flight=26:13810203 flight=3:2129170 flight=1:16462765",
+    );
+    holds(
+        "page dies=3 blocks=9 pages=4 logical_pages=24 order=any start=full requests=20 seed=13214023 gc_low=6 \
+         placement=rr gc_policy=cost-benefit gc_d=1 gc_seed=7 flight=18:2060602 flight=2:3796215",
     );
 }
 
