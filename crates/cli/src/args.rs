@@ -35,6 +35,8 @@ pub enum Command {
     Sweep(SweepArgs),
     /// Replay a trace of many volumes, one device a volume
     Fleet(FleetArgs),
+    /// Measure the tables, figures and claims of the five papers again, and tell what came of each
+    Papers(PapersArgs),
     /// Measure how fast the schemes are simulated on this machine
     Bench(BenchArgs),
     /// Tell how each scheme comes up again after a power cut, and how long it takes
@@ -87,7 +89,8 @@ pub struct Setup {
     /// TOML configuration (`floatgate config` prints one to start from)
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Trace file, or a bundled trace: oltp-postgres, desktop. Several --trace are merged by time
+    /// Trace file, a bundled trace (oltp-postgres, desktop) or a generator with its parameters, as
+    /// zipf:space=65536:requests=200000. Several --trace are merged by time
     #[arg(long, value_name = "FILE")]
     pub trace: Vec<String>,
     /// How to read it
@@ -230,6 +233,51 @@ pub struct SweepArgs {
     #[arg(long, requires = "out")]
     pub fresh: bool,
     /// Cells at a time (default: one a processor)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub jobs: Option<u32>,
+}
+
+/// Arguments of `papers`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  floatgate papers                         every claim, table and figure, in a quick form
+  floatgate papers --list                  what there is
+  floatgate papers faster table-2          one of them, with all its numbers
+  floatgate papers --full --out papers.json --report papers.html
+
+Verdicts, workloads and the format of an item: docs/papers.md. The report is written to floatgate-papers.html
+unless --report names another file. With --out a run that was stopped goes on where it was.")]
+pub struct PapersArgs {
+    /// Paper: lastpp, last, hat, faster, blog; all if left out
+    pub paper: Option<String>,
+    /// One of its items
+    #[arg(requires = "paper")]
+    pub item: Option<String>,
+    /// Take the papers of this folder in place of the five: items of yours (docs/papers.md)
+    #[arg(long, value_name = "FOLDER")]
+    pub folder: Option<PathBuf>,
+    /// List papers and items, and run nothing
+    #[arg(long)]
+    pub list: bool,
+    /// All seeds, points and workloads, not only the quick ones
+    #[arg(long)]
+    pub full: bool,
+    /// Print the results as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Write the HTML report to this file
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
+    /// Write no report
+    #[arg(long, conflicts_with = "report")]
+    pub no_report: bool,
+    /// Write the results to this file: all of them to .json, the verdicts to .md, one row a number to .parquet or .csv
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Begin anew, whatever a run that was stopped has left
+    #[arg(long, requires = "out")]
+    pub fresh: bool,
+    /// Runs at a time (default: one a processor)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub jobs: Option<u32>,
 }

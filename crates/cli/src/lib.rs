@@ -95,6 +95,7 @@ impl Cli {
             Command::Compare(args) => commands::compare::run(&args, schemes),
             Command::Sweep(args) => commands::sweep::run(&args, schemes),
             Command::Fleet(args) => commands::fleet::run(&args, schemes),
+            Command::Papers(args) => commands::papers::run(&args, schemes),
             Command::Bench(args) => commands::bench::run(&args, schemes),
             Command::Recovery(args) => commands::recovery::run(&args, schemes),
             Command::Torture(args) => return commands::torture::run(&args, schemes),

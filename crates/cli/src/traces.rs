@@ -1,12 +1,13 @@
-//! Opening traces: files, several files as one, and the two that are part of the program.
+//! Opening traces: files, several files as one, the two that are part of the program, and what generators make.
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use floatgate_sim::record;
 use floatgate_trace::{
-    Cause, Counts, Format, Layout, OpenOptions, Reader, Request, Spool, TraceError, guess, open,
-    open_merged_with, open_reader,
+    Cause, Counts, Format, Layout, OpenOptions, Reader, Request, Spool, TraceError, generate,
+    guess, open, open_merged_with, open_reader,
 };
 
 use crate::args::{ColumnsArgs, ReadArgs};
@@ -119,6 +120,9 @@ impl Choice {
             if is_bundled(file) {
                 return format!("bundled {file}");
             }
+            if is_generator(file) {
+                return format!("generated {file}");
+            }
             let path = Path::new(file);
             let whole = path.canonicalize().unwrap_or_else(|_| path.into());
             format!("{whole:?} {}", file_state(path))
@@ -128,8 +132,8 @@ impl Choice {
 
     /// The files that are read, as far as they are files.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
-        let bundled = |file: &&String| BUNDLED.iter().all(|known| known.name != **file);
-        self.files.iter().filter(bundled).map(Path::new)
+        let is_file = |file: &&String| !is_bundled(file) && !is_generator(file);
+        self.files.iter().filter(is_file).map(Path::new)
     }
 
     /// The files, one by one.
@@ -167,6 +171,9 @@ impl Choice {
             if let Some(bundled) = BUNDLED.iter().find(|bundled| bundled.name == file) {
                 return open_reader(bundled.file, Box::new(bundled.bytes), options);
             }
+            if is_generator(file) {
+                return generate::open(file, options);
+            }
             match self.spools.get(file) {
                 Some(spool) => spool.open(options),
                 None => open(file, options).map_err(name_bundled),
@@ -196,7 +203,7 @@ impl Choice {
     /// If a pipe cannot be read, or there is no room for what comes out of it.
     pub fn keep_streams(&mut self) -> Outcome<()> {
         for file in &self.files {
-            if !self.spools.contains_key(file) && Spool::needed(file) {
+            if !is_generator(file) && !self.spools.contains_key(file) && Spool::needed(file) {
                 let waiting = Bar::waiting(&format!("reads {file} to its end"));
                 self.spools.insert(file.clone(), Spool::of(file)?);
                 waiting.done();
@@ -215,10 +222,15 @@ impl Choice {
         while reader.next_batch(&mut requests, 1 << 16)? > 0 {}
         requests.shrink_to_fit();
         Ok(Decoded {
-            requests,
+            requests: Arc::new(requests),
             about: About::of(self, &reader),
         })
     }
+}
+
+/// A file of that name goes before a generator.
+fn is_generator(name: &str) -> bool {
+    generate::is_generated(name) && !Path::new(name).exists()
 }
 
 fn is_bundled(file: &str) -> bool {
@@ -281,7 +293,7 @@ fn name_bundled(mut error: TraceError) -> TraceError {
     if !Path::new(&error.path).exists() {
         let names: Vec<&str> = BUNDLED.iter().map(|bundled| bundled.name).collect();
         error.hint = Some(format!(
-            "check the path; the bundled traces are {}",
+            "check the path; the bundled traces are {}; a generator is named with its parameters, as zipf:space=65536:requests=200000 (`floatgate trace generate` lists them)",
             names.join(", ")
         ));
     }
@@ -291,7 +303,7 @@ fn name_bundled(mut error: TraceError) -> TraceError {
 /// A file named in a configuration lies beside it, unless its path says otherwise.
 fn beside(file: &str, place: &Place) -> String {
     match place {
-        Place::File { source, .. } if !is_bundled(file) => {
+        Place::File { source, .. } if !is_bundled(file) && !is_generator(file) => {
             let folder = Path::new(&source.name).parent().unwrap_or(Path::new(""));
             folder.join(file).display().to_string()
         }
@@ -353,11 +365,11 @@ impl About {
     }
 }
 
-/// A trace in memory.
+/// A trace in memory; a clone shares its requests.
 #[derive(Clone, Debug)]
 pub struct Decoded {
     /// Its requests.
-    pub requests: Vec<Request>,
+    pub requests: Arc<Vec<Request>>,
     /// What it is.
     pub about: About,
 }

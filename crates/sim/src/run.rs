@@ -17,7 +17,7 @@ use crate::config::{Recipe, RunConfig};
 use crate::conform::{VectorRequest, conform_scheme};
 use crate::driven::{Device, Driven};
 use crate::host::BeyondEnd;
-use crate::record::{Counters, Record};
+use crate::record::{Counters, Record, Tables};
 use crate::requests::RequestRow;
 use crate::saved;
 use crate::session::{READ_AHEAD, Session, options_of};
@@ -173,6 +173,7 @@ pub struct Simulated {
     run: fn(Job<'_>) -> Result<Record, RunError>,
     memory_bytes: fn(&RunConfig) -> Result<u64, Refusal>,
     recovery_costs: fn(&RunConfig) -> Result<Vec<RecoveryCost>, Refusal>,
+    tables: fn(&RunConfig) -> Result<Tables, Refusal>,
     conform: fn(&RunConfig, &[VectorRequest]) -> Result<Counters, String>,
     check: fn(&RunConfig) -> Result<(), Refusal>,
     drive: fn(&RunConfig) -> Result<Box<dyn Driven>, Refusal>,
@@ -185,6 +186,7 @@ impl Life for Simulated {
             run: run_scheme::<S>,
             memory_bytes: memory_bytes_of::<S>,
             recovery_costs: recovery_costs_of::<S>,
+            tables: tables_of::<S>,
             conform: conform_scheme::<S>,
             check: check_scheme::<S>,
             drive: drive_scheme::<S>,
@@ -255,6 +257,14 @@ impl Simulated {
     /// The refusal of geometry or options.
     pub fn recovery_costs(&self, config: &RunConfig) -> Result<Vec<RecoveryCost>, Refusal> {
         (self.recovery_costs)(config)
+    }
+
+    /// The scheme's tables on the device of a configuration, without a run.
+    ///
+    /// # Errors
+    /// The refusal of geometry or options.
+    pub fn tables(&self, config: &RunConfig) -> Result<Tables, Refusal> {
+        (self.tables)(config)
     }
 
     /// Plays the requests of a conformance vector and gives the counters that came out.
@@ -488,6 +498,11 @@ fn regions_needed(job: &mut Job<'_>, region_bytes: u64) -> Result<u64, RunError>
 fn recovery_costs_of<S: Ftl<Page = Lpn>>(config: &RunConfig) -> Result<Vec<RecoveryCost>, Refusal> {
     let geometry = config.device.geometry()?;
     Ok(S::recovery_costs(&geometry, &options_of::<S>(config)?))
+}
+
+fn tables_of<S: Ftl<Page = Lpn>>(config: &RunConfig) -> Result<Tables, Refusal> {
+    let geometry = config.device.geometry()?;
+    Ok(Tables::of(&S::tables(&geometry, &options_of::<S>(config)?)))
 }
 
 fn memory_bytes_of<S: Ftl<Page = Lpn>>(config: &RunConfig) -> Result<u64, Refusal> {

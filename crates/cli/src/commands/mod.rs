@@ -7,6 +7,7 @@ pub mod config;
 pub mod conform;
 pub mod fleet;
 pub mod image;
+pub mod papers;
 mod parallel;
 pub mod parts;
 pub mod recovery;

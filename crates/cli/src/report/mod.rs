@@ -5,6 +5,7 @@ pub mod why;
 
 use floatgate_sim::record::Document;
 use floatgate_sim::record::fleet::FleetDocument;
+use floatgate_sim::record::papers::PapersDocument;
 use floatgate_sim::record::sweep::SweepDocument;
 use serde::Serialize;
 use serde_json::Value;
@@ -17,6 +18,7 @@ const OVER_TIME: &str = include_str!("over_time.js");
 const RUNS: &str = include_str!("report.js");
 const FLEET: &str = include_str!("fleet.js");
 const SWEEP: &str = include_str!("sweep.js");
+const PAPERS: &str = include_str!("papers.js");
 
 /// The report of a run or a comparison as one file that needs nothing else: data, style and script are inside.
 pub fn html(document: &Document) -> String {
@@ -31,6 +33,11 @@ pub fn fleet_html(document: &FleetDocument) -> String {
 /// The report of a sweep, likewise.
 pub fn sweep_html(document: &SweepDocument) -> String {
     page(document, &[SWEEP])
+}
+
+/// The report of the papers, likewise.
+pub fn papers_html(document: &PapersDocument) -> String {
+    page(document, &[PAPERS])
 }
 
 fn page(document: &impl Serialize, scripts: &[&str]) -> String {

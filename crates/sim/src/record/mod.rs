@@ -27,6 +27,7 @@ mod explained;
 pub mod fleet;
 mod held_up;
 mod names;
+pub mod papers;
 pub mod recovery;
 mod schema;
 mod series;

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::bench::BenchDocument;
 use super::fleet::FleetDocument;
+use super::papers::PapersDocument;
 use super::recovery::RecoveryDocument;
 use super::sweep::SweepDocument;
 use super::{Document, SCHEMA};
@@ -20,10 +21,11 @@ pub fn schema() -> Value {
         generator.subschema_for::<Document>(),
         generator.subschema_for::<FleetDocument>(),
         generator.subschema_for::<SweepDocument>(),
+        generator.subschema_for::<PapersDocument>(),
         generator.subschema_for::<BenchDocument>(),
         generator.subschema_for::<RecoveryDocument>(),
     ];
-    let about = "`floatgate run`, `compare`, `fleet`, `sweep`, `bench` and `recovery` with `--json` print one of these. \
+    let about = "`floatgate run`, `compare`, `fleet`, `sweep`, `papers`, `bench` and `recovery` with `--json` print one of these. \
                  Fields may be added without a new version.";
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",

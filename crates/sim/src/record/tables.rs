@@ -32,7 +32,7 @@ pub struct TableSize {
 }
 
 impl Tables {
-    pub(super) fn of(tables: &[Table]) -> Self {
+    pub(crate) fn of(tables: &[Table]) -> Self {
         let size = |table: &Table| TableSize {
             name: table.name.into(),
             entries: table.entries,

@@ -18,6 +18,7 @@
 //! ```
 
 mod arrival;
+mod opened;
 mod params;
 mod patterns;
 mod rng;
@@ -27,6 +28,7 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 pub use arrival::Arrival;
+pub use opened::{is_generated, open};
 pub use params::{GeneratorInfo, ParamInfo, generators};
 pub use rng::SplitMix64;
 

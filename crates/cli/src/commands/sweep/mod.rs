@@ -1,10 +1,10 @@
 //! `floatgate sweep`: schemes over all combinations of varied settings.
 
-mod cases;
-mod devices;
+pub(super) mod cases;
+pub(super) mod devices;
 mod document;
-mod journal;
-mod play;
+pub(super) mod journal;
+pub(super) mod play;
 mod rows;
 
 use floatgate_catalog::Scheme;
