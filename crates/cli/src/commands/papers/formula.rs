@@ -31,6 +31,11 @@ impl Formula {
         Ok(Self { expression, paths })
     }
 
+    /// Whether it needs the statistics of the workload.
+    pub fn is_of_workload(&self) -> bool {
+        self.paths.iter().any(|path| path.starts_with("workload."))
+    }
+
     /// Its value on a record; nothing if one of its parts has none.
     ///
     /// # Errors

@@ -10,7 +10,8 @@ use floatgate_sim::config::{Host, RunConfig};
 use floatgate_sim::record::recovery::RecoveryRow;
 use floatgate_sim::record::{self, Reason};
 use floatgate_sim::recovery::time_ns;
-use serde_json::json;
+use floatgate_trace::stats::{Stats, StatsOptions};
+use serde_json::{Value, json};
 
 use super::formula::Formula;
 use super::item::{Exact, Item, Study};
@@ -172,6 +173,13 @@ impl Bench<'_> {
                 }
             }
         }
+        let statistics: Vec<Value> = match formulas.iter().any(|(_, f)| f.is_of_workload()) {
+            true => traces
+                .iter()
+                .map(|trace| statistics(trace, &settings))
+                .collect(),
+            false => Vec::new(),
+        };
         for (cell, played) in cells.iter().zip(played) {
             let varied: BTreeMap<String, String> = cell
                 .case
@@ -193,7 +201,10 @@ impl Bench<'_> {
                 }
                 None => return Err(Problem::bug("a run without a result")),
             };
-            let record = serde_json::to_value(record).unwrap_or_default();
+            let mut record = serde_json::to_value(record).unwrap_or_default();
+            if let Some(statistics) = statistics.get(cell.case.trace) {
+                record["workload"] = statistics.clone();
+            }
             let figures = formulas.iter().map(|(name, formula)| {
                 let value = formula
                     .value(&record)
@@ -245,6 +256,17 @@ impl Bench<'_> {
         let formula = Formula::parse(&exact.value).map_err(in_item)?;
         formula.value(&all).map_err(in_item)
     }
+}
+
+/// What `floatgate trace info` tells of a trace, in pages of the device.
+fn statistics(trace: &Decoded, settings: &Settings) -> Value {
+    let page_bytes = Plan::of(settings).map_or(0, |plan| plan.device.part.page_bytes);
+    let mut stats = Stats::new(StatsOptions {
+        page_bytes,
+        ..StatsOptions::default()
+    });
+    trace.requests.iter().for_each(|request| stats.add(request));
+    serde_json::to_value(stats.finish()).unwrap_or_default()
 }
 
 /// The settings of both lists; one of the second wins over one of the first.
