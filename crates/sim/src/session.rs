@@ -105,7 +105,9 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
         let geometry = config.device.geometry()?;
         config.host.check()?;
         let options = options_of::<S>(config)?;
-        let mut flash = SimFlash::new(&geometry, &config.device.machine(), config.device.copyback);
+        let mut machine = config.device.machine();
+        machine.pcm = S::pcm(&options);
+        let mut flash = SimFlash::new(&geometry, &machine, config.device.copyback);
         let device = &config.device;
         flash.wear = Levelling::new(&geometry, device.wear_leveling, device.wear_gap).map(Box::new);
         let made = S::format(&Space::whole(&geometry), &options, config.start, &mut flash);
