@@ -34,9 +34,7 @@ pub use rng::SplitMix64;
 use crate::{Op, Request};
 use arrival::Clock;
 use params::Values;
-use patterns::{
-    Mixed, Randomness, Sequential, Skew, Step, Tpcc, Uniform, Zipf, zipf_sums,
-};
+use patterns::{Mixed, Randomness, Sequential, Skew, Step, Tpcc, Uniform, Zipf, zipf_sums};
 
 /// A request in pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

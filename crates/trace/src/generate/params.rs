@@ -139,7 +139,12 @@ const GENERATORS: &[GeneratorInfo] = &[
                 "scattered",
                 "where the tiers lie: scattered (each all over the blocks) or tiers (each in blocks of its own)",
             ),
-            param("reads", "%", "0", "share of the requests that are reads, at most 99"),
+            param(
+                "reads",
+                "%",
+                "0",
+                "share of the requests that are reads, at most 99",
+            ),
             SEED,
             ARRIVAL,
             GAP,
@@ -387,7 +392,11 @@ impl<'a> Values<'a> {
     }
 
     /// Which of two words a parameter is: whether it is the second.
-    pub fn is_second(&self, param: &str, [first, second]: [&str; 2]) -> Result<bool, GenerateError> {
+    pub fn is_second(
+        &self,
+        param: &str,
+        [first, second]: [&str; 2],
+    ) -> Result<bool, GenerateError> {
         match self.text(param) {
             word if word == first => Ok(false),
             word if word == second => Ok(true),

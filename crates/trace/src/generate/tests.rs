@@ -245,7 +245,11 @@ fn the_working_set_lies_in_its_share_of_the_blocks() {
             .map(|(_, n)| n)
             .sum();
         let share = f64::from(in_first_tier) / 20_000.0;
-        let expected = if order == "tiers" { 0.45..0.55 } else { 0.06..0.11 };
+        let expected = if order == "tiers" {
+            0.45..0.55
+        } else {
+            0.06..0.11
+        };
         assert!(expected.contains(&share), "{order}: {share}");
     }
     let tiers = run("tiers", "75");
@@ -266,7 +270,10 @@ fn sequential_writes_continue() {
             ("random", "30"),
             ("sequential", word),
         ];
-        all("randomness", &params).iter().map(|r| r.lpn / 4).collect()
+        all("randomness", &params)
+            .iter()
+            .map(|r| r.lpn / 4)
+            .collect()
     };
     let (front, following) = (of("front"), of("continue"));
     let follows = |slots: &[u64]| {
@@ -274,7 +281,11 @@ fn sequential_writes_continue() {
         pairs.filter(|pair| pair[1] == (pair[0] + 1) % 10).count()
     };
     // The same draws: what is random is random in both. 70 % are sequential, and of the others a tenth by chance.
-    assert!((1400..1540).contains(&follows(&following)), "{}", follows(&following));
+    assert!(
+        (1400..1540).contains(&follows(&following)),
+        "{}",
+        follows(&following)
+    );
     assert!(follows(&front) < 1150, "{}", follows(&front));
     let mut random = SplitMix64::new(1);
     let (mut ahead, mut before) = (0, 9);

@@ -67,7 +67,11 @@ pub(super) fn place(
     };
     if !is_apart {
         pages.retain(|&page| number_of(page).is_some());
-        return if (pages.len() as u64) < working { Err(few()) } else { Ok(pages) };
+        return if (pages.len() as u64) < working {
+            Err(few())
+        } else {
+            Ok(pages)
+        };
     }
     let all = blocks * share / 100;
     // A tier has the part of the chosen blocks that it has of the working set.
