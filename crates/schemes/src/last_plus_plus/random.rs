@@ -363,7 +363,8 @@ impl RandomLogs {
         if u64::from(self.pages.len()) != valid[0] + valid[1] {
             return Err(format!("page table has {} entries", self.pages.len()));
         }
-        self.pages.audit(|handle| key_of[handle as usize])
+        self.pages
+            .audit(|handle| self.hash.key(key_of[handle as usize]))
     }
 
     /// Without overflow the list of a block is exact.

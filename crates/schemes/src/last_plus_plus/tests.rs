@@ -518,9 +518,9 @@ fn maximum_hot_size_is_the_share_of_hot_pages() {
 #[test]
 fn a_hash_table_at_most_half_full_takes_few_references() {
     let run = |hash: &str| {
-        let mut bench = made(one_die(16, 40).with("random_hash", hash));
+        let mut bench = made(one_die(32, 5).with("random_hash", hash));
         let mut random = SplitMix64::new(3);
-        let pages: Vec<u32> = (0..3000).map(|_| random.below(64) as u32).collect();
+        let pages: Vec<u32> = (0..3000).map(|_| random.below(256) as u32).collect();
         play_each(&mut bench, pages.into_iter());
         let lookups = bench.extra("hash_lookups");
         (
@@ -537,7 +537,7 @@ fn a_hash_table_at_most_half_full_takes_few_references() {
         modulo.2 > twice.2 && modulo.2 > mixed.2,
         "{modulo:?} {twice:?} {mixed:?}"
     );
-    assert!(mixed.2 < 2.5, "{}", mixed.2);
+    assert!(mixed.2 < 3.0 && twice.2 < 3.0, "{} {}", mixed.2, twice.2);
     let keys: std::collections::HashSet<u32> =
         (0..100_000).map(|lpn| RandomHash::Mixed.key(lpn)).collect();
     assert_eq!(keys.len(), 100_000);
