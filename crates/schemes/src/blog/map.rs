@@ -45,7 +45,7 @@ impl Blog {
     pub(super) fn resolve(&self, lbn: Lbn, in_page: Ppn, index: Index) -> Option<Ppn> {
         let index = self.without_inheritance(lbn, in_page, index);
         let block = if index.log {
-            let row = self.logs.rows_of(lbn).nth(index.position as usize)?;
+            let row = self.logs.row_in_slot(lbn, index.position)?;
             self.logs.row(row).block
         } else {
             self.data[lbn.index()]
@@ -127,11 +127,11 @@ impl Blog {
             return self.format.unwritten();
         }
         let (block, offset) = self.space.geometry.split(at);
-        let mut rows = self.logs.rows_of(lbn);
-        match rows.position(|row| self.logs.row(row).block == block) {
-            Some(position) if block != self.data[lbn.index()] => Index {
+        let mut slots = self.logs.slots(lbn);
+        match slots.find(|&(row, _)| self.logs.row(row).block == block) {
+            Some((_, position)) if block != self.data[lbn.index()] => Index {
                 log: true,
-                position: position as u32,
+                position,
                 offset,
             },
             _ => Index::in_data(offset),
