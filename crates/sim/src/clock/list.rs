@@ -7,6 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
+use floatgate_core::pcm::PcmSetup;
 use serde::Deserialize;
 
 use super::{MAX_DIES, Machine, Mode, OpKind, Phases, TIME_MAX_NS};
@@ -102,6 +103,7 @@ impl TimingConfig {
             oob_bytes: part.oob_bytes,
             pcm_read_ns: part.pcm_read,
             pcm_write_ns: part.pcm_write,
+            pcm: PcmSetup::default(),
             mode: self.mode,
         }
     }

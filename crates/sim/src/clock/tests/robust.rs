@@ -20,6 +20,7 @@ fn absurd() -> Machine {
         oob_bytes: u32::MAX,
         pcm_read_ns: u64::MAX,
         pcm_write_ns: u64::MAX,
+        pcm: PcmSetup::default(),
         mode: Mode::Onfi,
     }
 }
