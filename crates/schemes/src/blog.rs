@@ -27,6 +27,10 @@
 //! with the smallest association is freed and erased (Situation 3, Space-GC). `mlc` reads the OOB of the
 //! group's newest page before each page read, page write, and once a group before a merge.
 //!
+//! Options that are not the default: `association = valid` counts, of the logical blocks of a log block, those with
+//! something live in it, and takes the others off it without a merge. That leaves a hole in the DLT row, which the
+//! next log block fills. `situation2 = space_gc` frees a log block in Situation 2 as well.
+//!
 //! **Recovery.** Full OOB scan, newest sequence number per page. A page of the host names the data block of that
 //! time, so the youngest page of a logical block tells its data block. A logical block without one has swapped in
 //! the log block with its live pages. The others are the log blocks, ordered by their first page, and full from
@@ -55,7 +59,6 @@ pub use config::{Association, BlogOptions, Layout, Situation2};
 use crate::hints::{large_table, prefetch};
 use crate::parts::hybrid::programmable;
 use crate::parts::pool::Pool;
-use crate::parts::start;
 use floatgate_core::Refusal;
 use floatgate_core::address::{DieLpn, Divisor, Lbn, Pbn, Ppn};
 use floatgate_core::described::Described;
@@ -477,38 +480,5 @@ impl Blog {
             in_space_gc: false,
             space: space.clone(),
         }
-    }
-
-    /// Start state `full`, in `mlc` with the sub-tables that filling the blocks in order leaves.
-    fn fill<F: Preload>(&mut self, flash: &mut F) -> Result<(), F::Error> {
-        let (data, pool) = (&mut self.data, &mut self.pool);
-        let (layout, format, by_entries) = (self.layout, self.format, self.by_entries);
-        let by_pages = self.space.geometry.by_pages();
-        // The pages of the group up to this one, each at its own offset.
-        let sub_table = |lpn: DieLpn, oob: Oob| {
-            oob.with_bytes(move |bytes: &mut [u8]| {
-                if layout == Layout::Mlc {
-                    let (group, last) = by_entries.div_rem(by_pages.rem(lpn.0));
-                    let first = group * by_entries.get();
-                    let mut table = vec![format.unwritten(); by_entries.get() as usize];
-                    for i in 0..=last {
-                        table[i as usize] = Index::in_data(first + i);
-                    }
-                    format.pack(&table, bytes);
-                }
-            })
-        };
-        let place = &mut self.place;
-        start::fill_with(&self.space, flash, place, sub_table, |lbn, block| {
-            data[lbn.index()] = pool.take();
-            debug_assert_eq!(data[lbn.index()], block);
-        })?;
-        if layout == Layout::Mlc {
-            for lpn in (0..self.space.logical_pages()).map(DieLpn) {
-                let (lbn, p) = self.split(lpn);
-                self.note_place(lpn, lbn, p, self.place[lpn.index()]);
-            }
-        }
-        Ok(())
     }
 }

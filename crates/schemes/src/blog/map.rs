@@ -1,9 +1,10 @@
 //! The page map of BLogFTL in the OOBs: reading sub-tables, changing them, and what their indexes mean.
 
-use super::Blog;
 use super::sub_table::Index;
+use super::{Blog, Layout};
+use crate::parts::start;
 use floatgate_core::address::{DieLpn, Lbn, Ppn};
-use floatgate_core::flash::{Cause, Flash, SCHEME_OOB_BYTES};
+use floatgate_core::flash::{Cause, Flash, Oob, Preload, SCHEME_OOB_BYTES};
 use floatgate_core::state;
 
 /// The sub-table of a group of pages, as it was fetched before a page of the group is written.
@@ -178,5 +179,39 @@ impl Blog {
             at.0
         );
         found.expect("a sub-table names a log block that its logical block does not hold")
+    }
+
+    /// Start state `full`, in `mlc` with the sub-tables that filling the blocks in order leaves.
+    pub(super) fn fill<F: Preload>(&mut self, flash: &mut F) -> Result<(), F::Error> {
+        let (data, pool) = (&mut self.data, &mut self.pool);
+        let (layout, format, by_entries) = (self.layout, self.format, self.by_entries);
+        let by_pages = self.space.geometry.by_pages();
+        // The pages of the group up to this one, each at its own offset.
+        let sub_table = |lpn: DieLpn, oob: Oob| {
+            oob.with_bytes(move |bytes: &mut [u8]| {
+                if layout == Layout::Mlc {
+                    let (group, last) = by_entries.div_rem(by_pages.rem(lpn.0));
+                    let first = group * by_entries.get();
+                    let mut table = vec![format.unwritten(); by_entries.get() as usize];
+                    for i in 0..=last {
+                        table[i as usize] = Index::in_data(first + i);
+                    }
+                    format.pack(&table, bytes);
+                }
+            })
+        };
+        let place = &mut self.place;
+        start::fill_with(&self.space, flash, place, sub_table, |lbn, block| {
+            data[lbn.index()] = pool.take();
+            debug_assert_eq!(data[lbn.index()], block);
+        })?;
+        if layout == Layout::Mlc {
+            for lpn in (0..self.space.logical_pages()).map(DieLpn) {
+                let (lbn, p) = self.split(lpn);
+                let group = self.directory_at(lbn, self.by_entries.div(p));
+                self.directory[group] = self.place[lpn.index()];
+            }
+        }
+        Ok(())
     }
 }

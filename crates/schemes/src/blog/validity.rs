@@ -1,6 +1,6 @@
 //! `association = valid`: which logical blocks still have something in a log block, and how one leaves it alone.
 
-use super::{Blog, Layout};
+use super::Blog;
 use floatgate_core::address::{DieLpn, Lbn, Ppn};
 
 impl Blog {
@@ -13,30 +13,12 @@ impl Blog {
         self.others(lbn, row).next()
     }
 
-    /// Whether a logical block has a live page in a row, or the sub-table that leads to one.
+    /// Whether a logical block has a live page in a row, or one there that was trimmed: it may carry the sub-table of its
+    /// group, and after a power cut it is back, where a swap must not have made the row another's data block.
     pub(super) fn counts_in(&self, lbn: Lbn, row: u32) -> bool {
-        self.logs.live(lbn, row) > 0
-            || self
-                .sub_tables_in(lbn, row)
-                .any(|group| self.has_live(lbn, group))
-    }
-
-    /// The groups of a logical block whose newest sub-table lies in a row. A page that was trimmed may carry it.
-    fn sub_tables_in(&self, lbn: Lbn, row: u32) -> impl Iterator<Item = u32> + '_ {
-        let block = self.logs.row(row).block;
-        let groups = if self.layout == Layout::Mlc {
-            self.groups
-        } else {
-            0
-        };
-        (0..groups).filter(move |&group| {
-            let at = self.directory[self.directory_at(lbn, group)];
-            at.is_some() && self.space.geometry.block_of(at) == block
-        })
-    }
-
-    fn sub_table_in(&self, lbn: Lbn, row: u32) -> Option<u32> {
-        self.sub_tables_in(lbn, row).next()
+        let pages = lbn.0 * self.pages()..(lbn.0 + 1) * self.pages();
+        let mut mine = (self.logs.programmed(row).iter()).filter(|lpn| pages.contains(&lpn.0));
+        self.logs.live(lbn, row) > 0 || mine.any(|lpn| self.place[lpn.index()].is_none())
     }
 
     /// Whether a page of a group is live.
@@ -55,10 +37,6 @@ impl Blog {
 
     /// A logical block leaves a row in which nothing of it counts, without a merge.
     pub(super) fn take_off(&mut self, lbn: Lbn, row: u32) {
-        while let Some(group) = self.sub_table_in(lbn, row) {
-            let at = self.directory_at(lbn, group);
-            self.directory[at] = Ppn::NONE;
-        }
         self.logs.take_off(lbn, row);
     }
 

@@ -176,9 +176,10 @@ fn row(
     unit: &str,
     workload: WorkloadKind,
 ) -> NumberRow {
-    let direction = measured
-        .is_comparison
-        .then(|| measured.same_direction((paper.0 + paper.1) / 2.0) as u64);
+    // A limit from above may be kept on either side.
+    let has_direction = measured.is_comparison && sense != Sense::AtMost;
+    let direction =
+        has_direction.then(|| measured.same_direction((paper.0 + paper.1) / 2.0) as u64);
     NumberRow {
         text,
         paper,
