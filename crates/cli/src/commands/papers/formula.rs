@@ -101,7 +101,9 @@ impl Next<'_> {
 fn step<'a>(here: &'a Value, part: &str) -> Option<Next<'a>> {
     let items = match here {
         Value::Object(fields) => {
-            return fields.get(part).map(|next| Next::Value(Cow::Borrowed(next)));
+            return fields
+                .get(part)
+                .map(|next| Next::Value(Cow::Borrowed(next)));
         }
         Value::Array(items) => items,
         _ => return None,
