@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use floatgate_trace::stats::LogSize;
 
 /// Exit codes: 0 done, 1 `conform` or `image check` found something, 2 something in the input is wrong, 3 a bug.
 #[derive(Debug, Parser)]
@@ -496,6 +497,9 @@ pub struct ReadArgs {
     /// Bytes of a page, in traces and statistics that count in pages
     #[arg(long, value_name = "BYTES", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(512..=1 << 24))]
     pub page_bytes: u32,
+    /// Put a page cache before it: dirty_pages=N,chunk=N,count=flash|host,page_bytes=N, each with a default (docs/formats.md)
+    #[arg(long, value_name = "KEY=VALUE,...", num_args = 0..=1, default_missing_value = "")]
+    pub pagecache: Option<String>,
 }
 
 /// Arguments of `trace info`.
@@ -515,6 +519,15 @@ pub struct InfoArgs {
     /// Pages that a log area takes: tells how many overwrites come back within it
     #[arg(long, value_name = "PAGES")]
     pub log_window: Option<u64>,
+    /// Sizes of log areas, in pages or % of the pages touched: which share of the pages that outlive a log window die in
+    /// the next
+    #[arg(
+        long,
+        value_name = "SIZE,...",
+        value_delimiter = ',',
+        default_value = "3%,5%,10%,20%,25%,40%"
+    )]
+    pub log_sizes: Vec<LogSize>,
     /// Print the statistics as JSON
     #[arg(long)]
     pub json: bool,
@@ -525,6 +538,7 @@ pub struct InfoArgs {
 #[command(after_help = formats_help("Examples:
   floatgate trace convert web.csv.gz web.parquet
   floatgate trace convert oltp-postgres oltp.pages.zst --page-bytes 2048
+  floatgate trace convert files.csv.gz device.csv.gz --pagecache dirty_pages=50_000,count=host
   floatgate trace convert sda.blkparse out.txt --to msr"))]
 pub struct ConvertArgs {
     /// The trace to read, or a bundled one
@@ -547,6 +561,7 @@ pub struct ConvertArgs {
 #[command(after_help = "Examples:
   floatgate trace generate                                   (lists the generators)
   floatgate trace generate zipf --set theta=1.1 --set requests=1_000_000 --out zipf.pages
+  floatgate trace generate tpcc --pagecache dirty_pages=2000,chunk=200 --out behind.pages
   floatgate trace generate tpcc --set arrival=exponential --set gap=200000 --out tpcc.csv.zst")]
 pub struct GenerateArgs {
     /// The generator; without one they are listed
@@ -563,6 +578,9 @@ pub struct GenerateArgs {
     /// Bytes of a page
     #[arg(long, value_name = "BYTES", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(512..=1 << 24))]
     pub page_bytes: u32,
+    /// Put a page cache behind it: dirty_pages=N,chunk=N,count=flash|host, each with a default (docs/formats.md)
+    #[arg(long, value_name = "KEY=VALUE,...", num_args = 0..=1, default_missing_value = "")]
+    pub pagecache: Option<String>,
     /// Print what was written, or the list of generators, as JSON
     #[arg(long)]
     pub json: bool,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use floatgate_sim::record;
 use floatgate_trace::{
-    Cause, Counts, Format, Layout, OpenOptions, Reader, Request, Spool, TraceError, generate,
-    guess, open, open_merged_with, open_reader,
+    Cause, Counts, Format, Layout, OpenOptions, PageCache, Reader, Request, Spool, TraceError,
+    generate, guess, open, open_merged_with, open_reader,
 };
 
 use crate::args::{ColumnsArgs, ReadArgs};
@@ -65,6 +65,7 @@ impl Choice {
                 columns: columns("--columns", read.columns.columns.as_deref())?,
                 volume_name: read.volume.clone(),
                 page_bytes: read.page_bytes,
+                pagecache: pagecache("--pagecache", read.pagecache.as_deref())?,
                 ..OpenOptions::default()
             },
             format_flag: "--from FORMAT",
@@ -98,6 +99,8 @@ impl Choice {
                 columns: given.or(in_settings),
                 volume_name: settings.text("trace.volume").map(Into::into),
                 page_bytes: settings.small("trace.page_bytes").unwrap_or(0),
+                pagecache: pagecache("trace.pagecache", settings.text("trace.pagecache"))
+                    .map_err(at("trace.pagecache"))?,
                 ..OpenOptions::default()
             },
             format_flag: "--set trace.format=FORMAT",
@@ -264,6 +267,15 @@ fn columns(key: &str, text: Option<&str>) -> Outcome<Option<Layout>> {
         ))
         .help(error.hint)
     })
+}
+
+/// The page cache that `key` asks for.
+///
+/// # Errors
+/// If it is not understood.
+pub fn pagecache(key: &str, text: Option<&str>) -> Outcome<Option<PageCache>> {
+    let cache = text.map(str::parse::<PageCache>).transpose();
+    cache.map_err(|error| Problem::new(format!("{key}: {error}")))
 }
 
 /// The files of a folder, without hidden ones.

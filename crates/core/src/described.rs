@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use crate::geometry::{Geometry, Space};
 use crate::options::Options;
+use crate::pcm::PcmSetup;
 use crate::refusal::Refusal;
 use crate::report::{Observation, SchemeCounters, Table};
 
@@ -95,6 +96,12 @@ pub trait Described: Sized {
     /// Sets options that are unset to the defaults that follow from the chips.
     fn fit_to_chip(options: &mut Self::Options, times: ChipTimes) {
         let _ = (options, times);
+    }
+
+    /// The phase-change memory beside the flash, for schemes that use it.
+    fn pcm(options: &Self::Options) -> PcmSetup {
+        let _ = options;
+        PcmSetup::default()
     }
 
     /// The cost of a mount, for each kind that the scheme has, the full scan first. It is that of the worst state: every

@@ -140,7 +140,8 @@ impl<P: LogicalPage> Run<P> {
     }
 }
 
-/// The time, as passed to the scheme: before every request, and now and then while idle.
+/// The time, as passed to the scheme: before every request, once more if the device was idle before it and the scheme
+/// [uses that](Ftl::USES_IDLE_TIME), and now and then while idle.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tick {
     /// The time now: the arrival of the next request, if there is one. Timed work that is due is done now.

@@ -9,6 +9,7 @@ use crate::described::{ChipTimes, Described, RecoveryCost};
 use crate::flash::{Flash, Preload, Slot};
 use crate::ftl::{Ftl, MountError, RecoveryMode, Run, Start, Tick};
 use crate::geometry::{Geometry, Space};
+use crate::pcm::PcmSetup;
 use crate::refusal::Refusal;
 use crate::report::{Observation, SchemeCounters, Table, combine_all};
 use crate::state::{Passed, Tape};
@@ -99,6 +100,10 @@ impl<S: Ftl<Page = DieLpn>> Described for Striped<S> {
 
     fn recovery_costs(geometry: &Geometry, options: &Self::Options) -> Vec<RecoveryCost> {
         S::recovery_costs(geometry, options)
+    }
+
+    fn pcm(options: &S::Options) -> PcmSetup {
+        S::pcm(options)
     }
 
     fn may_run_out_of_pages(space: &Space, options: &Self::Options) -> bool {

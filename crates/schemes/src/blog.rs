@@ -27,6 +27,10 @@
 //! with the smallest association is freed and erased (Situation 3, Space-GC). `mlc` reads the OOB of the
 //! group's newest page before each page read, page write, and once a group before a merge.
 //!
+//! Options that are not the default: `association = valid` counts, of the logical blocks of a log block, those with
+//! something live in it, and takes the others off it without a merge. That leaves a hole in the DLT row, which the
+//! next log block fills. `situation2 = space_gc` frees a log block in Situation 2 as well.
+//!
 //! **Recovery.** Full OOB scan, newest sequence number per page. A page of the host names the data block of that
 //! time, so the youngest page of a logical block tells its data block. A logical block without one has swapped in
 //! the log block with its live pages. The others are the log blocks, ordered by their first page, and full from
@@ -48,13 +52,13 @@ mod recovery;
 mod sub_table;
 #[cfg(test)]
 mod tests;
+mod validity;
 
-pub use config::{BlogOptions, Layout};
+pub use config::{Association, BlogOptions, Layout, Situation2};
 
 use crate::hints::{large_table, prefetch};
 use crate::parts::hybrid::programmable;
 use crate::parts::pool::Pool;
-use crate::parts::start;
 use floatgate_core::Refusal;
 use floatgate_core::address::{DieLpn, Divisor, Lbn, Pbn, Ppn};
 use floatgate_core::described::Described;
@@ -90,6 +94,8 @@ state!(Counts {
 pub struct Blog {
     space: Space,
     layout: Layout,
+    by_validity: bool,
+    situation2: Situation2,
     /// Divides a page number inside a logical block by the pages of a group.
     by_entries: Divisor,
     groups: u32,
@@ -123,7 +129,7 @@ pub struct Blog {
 
 state!(Blog {
     place, data, is_closed, inherited, directory, logs, pool, fetched, merges, counts, rebuilds_of_write, in_space_gc,
-} fixed { space, layout, by_entries, groups, format, data_tag, table, copied });
+} fixed { space, layout, by_validity, situation2, by_entries, groups, format, data_tag, table, copied });
 
 impl Blog {
     #[inline(always)]
@@ -175,6 +181,12 @@ impl Blog {
             return Ok(Some(tail));
         }
         if self.logs.holds_all(lbn) {
+            if self.by_validity
+                && let Some(row) = self.deserted(lbn)
+            {
+                self.take_off(lbn, row);
+                return Ok(None);
+            }
             self.counts.situations[0] += 1;
             self.reduced_order_merge(flash, lbn)?;
             return Ok(None);
@@ -184,13 +196,14 @@ impl Blog {
             return Ok(Some(row));
         }
         let crowded = self.logs.emptiest();
-        if let Some(merged) = crowded.and_then(|row| self.logs.most_spread(row)) {
-            self.counts.situations[1] += 1;
-            self.reduced_order_merge(flash, merged)?;
-            return Ok(None);
+        let situation = if crowded.is_some() { 1 } else { 2 };
+        self.counts.situations[situation] += 1;
+        match crowded.and_then(|row| self.logs.most_spread(row)) {
+            Some(merged) if self.situation2 == Situation2::Merge => {
+                self.reduced_order_merge(flash, merged)?;
+            }
+            _ => self.space_gc(flash)?,
         }
-        self.counts.situations[2] += 1;
-        self.space_gc(flash)?;
         Ok(None)
     }
 
@@ -207,7 +220,7 @@ impl Blog {
         let Row { block, offset, .. } = self.logs.row(row);
         let index = Index {
             log: true,
-            position: self.logs.held(lbn) - 1,
+            position: self.logs.tail_position(lbn).expect("the row is its tail"),
             offset,
         };
         let to = self.space.geometry.ppn(block, offset);
@@ -244,6 +257,9 @@ impl Blog {
     /// A page has a new place; its OOB has the newest sub-table of its group.
     #[inline(always)]
     fn note_place(&mut self, lpn: DieLpn, lbn: Lbn, p: u32, to: Ppn) {
+        if self.by_validity {
+            self.count_move(lpn, to);
+        }
         self.place[lpn.index()] = to;
         if self.layout == Layout::Mlc {
             let at = self.directory_at(lbn, self.by_entries.div(p));
@@ -325,7 +341,7 @@ impl Ftl for Blog {
         }
         let log_blocks = (0..log_blocks).map(|_| blog.pool.take()).collect();
         let (logical_blocks, pages) = (space.logical_blocks(), blog.pages());
-        blog.logs = LogTable::new(logical_blocks, pages, options.u, options.l, log_blocks);
+        blog.logs = LogTable::new(logical_blocks, pages, options.budgets(), log_blocks);
         Ok(blog)
     }
 
@@ -400,6 +416,9 @@ impl Ftl for Blog {
         page: DieLpn,
         _slot: Slot,
     ) -> Result<(), F::Error> {
+        if self.by_validity {
+            self.count_move(page, Ppn::NONE);
+        }
         self.place[page.index()] = Ppn::NONE;
         Ok(())
     }
@@ -439,6 +458,8 @@ impl Blog {
         let blocks = (first..first + geometry.blocks_per_die).map(Pbn);
         Self {
             layout: options.layout,
+            by_validity: options.association == Association::Valid,
+            situation2: options.situation2,
             by_entries: Divisor::new(entries),
             groups,
             format,
@@ -448,7 +469,7 @@ impl Blog {
             is_closed: vec![false; logical_blocks as usize],
             inherited: vec![0; logical_blocks as usize],
             directory: vec![Ppn::NONE; (logical_blocks * groups) as usize],
-            logs: LogTable::new(0, pages, 1, 1, Vec::new()),
+            logs: LogTable::new(0, pages, options.budgets(), Vec::new()),
             pool: Pool::new(blocks, geometry.blocks_per_die),
             table: vec![format.unwritten(); entries as usize],
             fetched: Fetched::default(),
@@ -459,38 +480,5 @@ impl Blog {
             in_space_gc: false,
             space: space.clone(),
         }
-    }
-
-    /// Start state `full`, in `mlc` with the sub-tables that filling the blocks in order leaves.
-    fn fill<F: Preload>(&mut self, flash: &mut F) -> Result<(), F::Error> {
-        let (data, pool) = (&mut self.data, &mut self.pool);
-        let (layout, format, by_entries) = (self.layout, self.format, self.by_entries);
-        let by_pages = self.space.geometry.by_pages();
-        // The pages of the group up to this one, each at its own offset.
-        let sub_table = |lpn: DieLpn, oob: Oob| {
-            oob.with_bytes(move |bytes: &mut [u8]| {
-                if layout == Layout::Mlc {
-                    let (group, last) = by_entries.div_rem(by_pages.rem(lpn.0));
-                    let first = group * by_entries.get();
-                    let mut table = vec![format.unwritten(); by_entries.get() as usize];
-                    for i in 0..=last {
-                        table[i as usize] = Index::in_data(first + i);
-                    }
-                    format.pack(&table, bytes);
-                }
-            })
-        };
-        let place = &mut self.place;
-        start::fill_with(&self.space, flash, place, sub_table, |lbn, block| {
-            data[lbn.index()] = pool.take();
-            debug_assert_eq!(data[lbn.index()], block);
-        })?;
-        if layout == Layout::Mlc {
-            for lpn in (0..self.space.logical_pages()).map(DieLpn) {
-                let (lbn, p) = self.split(lpn);
-                self.note_place(lpn, lbn, p, self.place[lpn.index()]);
-            }
-        }
-        Ok(())
     }
 }

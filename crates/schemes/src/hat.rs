@@ -13,7 +13,8 @@
 //!
 //! **How it writes, reads, reclaims.** As `page`. A read that misses the QMT reads its entry from PCM first; a write
 //! programs at once and needs no old entry. Whoever comes into a full QMT drives out the entry used longest
-//! ago, which is written to PCM if it is newer: beside the flash operation, and nobody waits for it. A page moved by a
+//! ago, which is written to PCM if it is newer: beside the flash operation, behind the PCM reads of the request, and
+//! nobody waits for it. A page moved by a
 //! collection changes its entry in the QMT, or else in PCM.
 //!
 //! **Recovery.** A power cut loses the QMT, and an entry in steady use may stay newer than PCM for ever: full OOB scan,
@@ -35,7 +36,7 @@ use floatgate_core::described::{Described, RecoveryCost};
 use floatgate_core::flash::{Flash, Preload, Slot};
 use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, audited};
 use floatgate_core::geometry::{Geometry, Space};
-use floatgate_core::pcm::Pcm;
+use floatgate_core::pcm::{MAX_CHIPS, Pcm, PcmSetup};
 use floatgate_core::report::{Observation, SchemeCounters, Table, bits_for};
 use floatgate_core::state;
 use floatgate_core::state::{Passed, State, Tape};
@@ -60,6 +61,10 @@ options! {
         qmt_entries: Option<u64> ["entries"] = None, shown "qmt_bytes / 8", samples [1, 2, 5, 7];
         /// How a write that misses the cached entries finds the old copy.
         invalidate_lookup: InvalidateLookup [""] = InvalidateLookup::Free;
+        /// A PCM read goes before PCM writes that have not begun; changes times only.
+        pcm_read_first: bool [""] = false;
+        /// PCM chips that work independently; change times only.
+        pcm_chips: u32 ["chips"] = 1, samples [1, 2, 3];
         ..page: PageOptions;
     }
 }
@@ -67,6 +72,14 @@ options! {
 impl HatOptions {
     fn entries(&self) -> u64 {
         crate::parts::budgets::cache_entries(self.qmt_bytes, self.qmt_entries)
+    }
+
+    fn check_pcm(&self) -> Result<(), Refusal> {
+        if (1..=MAX_CHIPS).contains(&self.pcm_chips) {
+            return Ok(());
+        }
+        let text = format!("pcm_chips = {}: 1 to {MAX_CHIPS} chips", self.pcm_chips);
+        Err(Refusal::new("pcm_chips", text))
     }
 
     fn check_cache(&self) -> Result<(), Refusal> {
@@ -101,29 +114,60 @@ state!(Counters {
 struct Qmt {
     cache: MapCache,
     counters: Counters,
+    /// Pages whose entries the read request in work has driven out, and whose writes to PCM are still to be issued.
+    put_off: Vec<Lpn>,
 }
 
-state!(Qmt { cache, counters });
+state!(Qmt { cache, counters } fixed { put_off });
 
 impl Qmt {
-    fn pcm_read<F: Flash>(&mut self, flash: &mut F) -> F::Token {
+    fn pcm_read<F: Flash>(&mut self, flash: &mut F, lpn: Lpn) -> F::Token {
         self.counters.pcm_reads += 1;
-        flash.pcm().read_entry(F::Token::default())
+        flash.pcm().read_entry(lpn)
     }
 
-    fn pcm_write<F: Flash>(&mut self, flash: &mut F, after: F::Token) {
+    fn pcm_write<F: Flash>(&mut self, flash: &mut F, lpn: Lpn, after: F::Token) {
         self.counters.pcm_writes += 1;
-        flash.pcm().write_entry(after);
+        flash.pcm().write_entry(lpn, after);
     }
 
-    /// A new entry at the head; the tail makes room for it.
-    fn insert<F: Flash>(&mut self, flash: &mut F, lpn: Lpn, request: &Producers<F::Token>) -> u32 {
+    /// A new entry at the head of the QMT, for a write; the tail makes room for it.
+    fn insert_written<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        lpn: Lpn,
+        request: &Producers<F::Token>,
+    ) -> u32 {
         let tail = self.cache.victim();
-        if let Some(slot) = tail.filter(|&slot| self.cache.is_dirty(slot)) {
+        if let Some((slot, old)) = self.newer(tail) {
             let produced = request.of(self.cache.produced(slot));
-            self.pcm_write(flash, produced.unwrap_or_default());
+            self.pcm_write(flash, old, produced.unwrap_or_default());
         }
         self.cache.put(lpn, tail)
+    }
+
+    /// The same for a read. No SMT read of the request may stand behind the write of the tail, which takes 800 times as
+    /// long: it is put off until the request has issued them all.
+    fn insert_read(&mut self, lpn: Lpn) {
+        let tail = self.cache.victim();
+        if let Some((_, old)) = self.newer(tail) {
+            self.put_off.push(old);
+        }
+        self.cache.put(lpn, tail);
+    }
+
+    /// The tail and its page, if its entry is newer than the SMT.
+    fn newer(&self, tail: Option<u32>) -> Option<(u32, Lpn)> {
+        let slot = tail.filter(|&slot| self.cache.is_dirty(slot))?;
+        Some((slot, self.cache.lpn(slot)))
+    }
+
+    /// The read request has issued its SMT reads. What it has driven out was produced by requests before it.
+    fn write_put_off<F: Flash>(&mut self, flash: &mut F) {
+        for i in 0..self.put_off.len() {
+            self.pcm_write(flash, self.put_off[i], F::Token::default());
+        }
+        self.put_off.clear();
     }
 }
 
@@ -140,7 +184,7 @@ impl<F: Flash> Moves<F> for Moved<'_, F::Token> {
                 let mark = self.request.note(done);
                 self.qmt.cache.set_dirty(slot, mark);
             }
-            None => self.qmt.pcm_write(flash, done),
+            None => self.qmt.pcm_write(flash, lpn, done),
         }
     }
 }
@@ -163,6 +207,7 @@ impl Hat {
             qmt: Qmt {
                 cache: MapCache::new(pages, options.entries(), CachePolicy::Lru),
                 counters: Counters::default(),
+                put_off: Vec::new(),
             },
             lookup: options.invalidate_lookup,
         }
@@ -172,9 +217,9 @@ impl Hat {
     /// flash, so the SMT counts as blank: the entries that differ are those of the pages that were found.
     fn renew_smt<F: Flash>(&mut self, flash: &mut F) {
         for lpn in (0..self.store.geometry().logical_pages).map(Lpn) {
-            let read = self.qmt.pcm_read(flash);
+            let read = self.qmt.pcm_read(flash, lpn);
             if self.store.place(lpn).is_some() {
-                self.qmt.pcm_write(flash, read);
+                self.qmt.pcm_write(flash, lpn, read);
             }
         }
     }
@@ -204,9 +249,9 @@ impl Hat {
             None => {
                 self.qmt.counters.misses += 1;
                 if self.lookup == InvalidateLookup::Pcm {
-                    self.qmt.pcm_read(flash);
+                    self.qmt.pcm_read(flash, lpn);
                 }
-                self.qmt.insert(flash, lpn, request)
+                self.qmt.insert_written(flash, lpn, request)
             }
         };
         let mark = request.note(done);
@@ -214,13 +259,7 @@ impl Hat {
         Ok(())
     }
 
-    fn read_in<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        slot: Slot,
-        lpn: Lpn,
-        request: &Producers<F::Token>,
-    ) -> Result<(), F::Error> {
+    fn read_in<F: Flash>(&mut self, flash: &mut F, slot: Slot, lpn: Lpn) -> Result<(), F::Error> {
         let at = self.store.place(lpn);
         let cached = self.qmt.cache.slot(lpn);
         self.qmt
@@ -235,7 +274,7 @@ impl Hat {
             }
             None => {
                 self.qmt.counters.misses += 1;
-                self.qmt.pcm_read(flash)
+                self.qmt.pcm_read(flash, lpn)
             }
         };
         if at.is_none() {
@@ -244,7 +283,7 @@ impl Hat {
             flash.read_host(slot, at, translated)?;
         }
         if cached.is_none() {
-            self.qmt.insert(flash, lpn, request);
+            self.qmt.insert_read(lpn);
         }
         Ok(())
     }
@@ -254,7 +293,7 @@ impl Hat {
         match self.qmt.cache.slot(lpn) {
             Some(entry) if old.is_some() => self.qmt.cache.set_dirty(entry, Mark::NONE),
             Some(_) => {}
-            None => self.qmt.pcm_write(flash, F::Token::default()),
+            None => self.qmt.pcm_write(flash, lpn, F::Token::default()),
         }
     }
 }
@@ -270,6 +309,7 @@ impl Described for Hat {
 
     fn check(space: &Space, options: &HatOptions) -> Result<(), Refusal> {
         options.check_cache()?;
+        options.check_pcm()?;
         PageStore::check(space, &options.page)
     }
 
@@ -284,6 +324,13 @@ impl Described for Hat {
     fn ram_bytes(geometry: &Geometry, options: &HatOptions) -> u64 {
         PageStore::ram_bytes(geometry)
             + MapCache::ram_bytes(geometry.logical_pages, options.entries())
+    }
+
+    fn pcm(options: &HatOptions) -> PcmSetup {
+        PcmSetup {
+            chips: options.pcm_chips,
+            read_first: options.pcm_read_first,
+        }
     }
 
     /// After a clean shutdown the table in PCM is complete: its entries give the valid pages too, and no flash is
@@ -387,9 +434,10 @@ impl Ftl for Hat {
 
     #[inline]
     fn read<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
-        let request = self.qmt.cache.begin();
         run.iter()
-            .try_for_each(|(lpn, slot)| self.read_in(flash, slot, lpn, &request))
+            .try_for_each(|(lpn, slot)| self.read_in(flash, slot, lpn))?;
+        self.qmt.write_put_off(flash);
+        Ok(())
     }
 
     fn trim<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
@@ -400,7 +448,8 @@ impl Ftl for Hat {
     fn shutdown<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
         for slot in 0..self.qmt.cache.len() {
             if self.qmt.cache.is_dirty(slot) {
-                self.qmt.pcm_write(flash, F::Token::default());
+                let lpn = self.qmt.cache.lpn(slot);
+                self.qmt.pcm_write(flash, lpn, F::Token::default());
                 self.qmt.cache.set_clean(slot);
             }
         }

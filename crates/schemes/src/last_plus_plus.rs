@@ -50,7 +50,7 @@ pub mod summary;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Background, LastPlusPlusOptions};
+pub use config::{Background, LastPlusPlusOptions, RandomHash};
 
 use crate::parts::heat::Heat;
 use crate::parts::hybrid::{Hybrid, HybridPlan, Log, LogPage, Watch};
@@ -133,7 +133,13 @@ impl Logs {
         let dies = space.dies;
         let room = config::merge_cost_room(&space.geometry, options);
         Self {
-            random: RandomLogs::new(space, plan.log_blocks, plan.random_blocks * dies, room),
+            random: RandomLogs::new(
+                space,
+                plan.log_blocks,
+                plan.random_blocks * dies,
+                room,
+                options.random_hash,
+            ),
             segments: Segments::new(
                 plan.sequential_segments,
                 plan.segments,

@@ -1,6 +1,7 @@
 //! What a run is made of. Plain data: files and command lines are read elsewhere.
 
 use floatgate_core::options::Value;
+use floatgate_core::pcm::PcmSetup;
 use floatgate_core::wear::{WEAR_GAP, WearLeveling};
 use floatgate_core::{Geometry, ProgramOrder, Refusal, Start};
 use schemars::JsonSchema;
@@ -99,6 +100,8 @@ impl Device {
             oob_bytes: self.part.oob_bytes,
             pcm_read_ns: self.pcm_read_ns,
             pcm_write_ns: self.pcm_write_ns,
+            // A matter of the scheme's options.
+            pcm: PcmSetup::default(),
             mode: self.mode,
         }
     }

@@ -6,7 +6,7 @@ use floatgate_core::flash::{Cause, Flash, Oob, Preload, Slot, SpareArea, SpareRe
 use floatgate_core::ledger::Ledger;
 use floatgate_core::pcm::Pcm;
 use floatgate_core::state::{Passed, State, StateError, Tape};
-use floatgate_core::{Geometry, Pbn, Ppn};
+use floatgate_core::{Geometry, Lpn, Pbn, Ppn};
 
 use crate::clock::{Clock, Completion, FlashOp, OpKind};
 use crate::wear::{Levelling, Swap};
@@ -52,10 +52,13 @@ pub struct SimFlash<C: Clock> {
     pub wear: Option<Box<Levelling>>,
     /// Host pages read and programmed, by die.
     pub host_pages_by_die: Vec<u64>,
+    /// Background work does not begin before.
+    pub(crate) not_before_ns: u64,
     /// `at` of the newest operation.
     at_ns: u64,
     copyback: bool,
     planes: u32,
+    pcm_chips: u32,
     /// What of the request in work is not a whole page, if anything is not.
     partial: Option<Partial>,
     /// Reads of old content that the programs of partly written pages wait for.
@@ -98,9 +101,11 @@ impl<C: Clock> SimFlash<C> {
             unwritten_reads: 0,
             wear: None,
             host_pages_by_die: vec![0; geometry.dies as usize],
+            not_before_ns: 0,
             at_ns: 0,
             copyback,
             planes: machine.planes,
+            pcm_chips: machine.pcm.chips.max(1),
             partial: None,
             old_content: [None; 2],
             reading_old_content: false,
@@ -150,6 +155,7 @@ impl<C: Clock> SimFlash<C> {
             wear.reset_counters();
         }
         self.host_pages_by_die.fill(0);
+        self.not_before_ns = 0;
         self.at_ns = 0;
         self.copied_out.fill(C::Token::default());
     }
@@ -466,7 +472,7 @@ impl<C: Clock> Flash for SimFlash<C> {
     }
 
     fn background(&mut self, at_ns: u64) {
-        self.at_ns = self.at_ns.max(at_ns);
+        self.at_ns = self.at_ns.max(at_ns).max(self.not_before_ns);
         self.clock.set_time(self.at_ns);
     }
 }
@@ -474,14 +480,16 @@ impl<C: Clock> Flash for SimFlash<C> {
 impl<C: Clock> Pcm for SimFlash<C> {
     type Token = C::Token;
 
-    fn read_entry(&mut self, after: C::Token) -> C::Token {
+    fn read_entry(&mut self, lpn: Lpn) -> C::Token {
         self.ledger.counters.pcm_reads += 1;
-        self.issue(OpKind::PcmRead, 0, after)
+        let chip = lpn.0 % self.pcm_chips;
+        self.issue(OpKind::PcmRead, chip, C::Token::default())
     }
 
-    fn write_entry(&mut self, after: C::Token) -> C::Token {
+    fn write_entry(&mut self, lpn: Lpn, after: C::Token) {
         self.ledger.counters.pcm_writes += 1;
-        self.issue(OpKind::PcmWrite, 0, after)
+        let chip = lpn.0 % self.pcm_chips;
+        self.issue(OpKind::PcmWrite, chip, after);
     }
 }
 

@@ -105,7 +105,9 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
         let geometry = config.device.geometry()?;
         config.host.check()?;
         let options = options_of::<S>(config)?;
-        let mut flash = SimFlash::new(&geometry, &config.device.machine(), config.device.copyback);
+        let mut machine = config.device.machine();
+        machine.pcm = S::pcm(&options);
+        let mut flash = SimFlash::new(&geometry, &machine, config.device.copyback);
         let device = &config.device;
         flash.wear = Levelling::new(&geometry, device.wear_leveling, device.wear_gap).map(Box::new);
         let made = S::format(&Space::whole(&geometry), &options, config.start, &mut flash);
@@ -210,17 +212,33 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
         self.ftl.prefetch(lpn);
     }
 
-    /// Tells the scheme the time of an arrival, and of the idle time before the issue if it uses that.
+    /// Tells the scheme of an arrival, for timed work. To be called before anything is asked about the issue: timed work
+    /// stands before it, as early as at the issue of the request before, and a clock that has looked for a place in the
+    /// queue has granted the buses beyond that.
     #[inline(always)]
-    fn comes(&mut self, arrival_ns: u64, issue_ns: u64) {
-        let idle_from = if S::USES_IDLE_TIME {
-            self.flash.clock.idle_since(issue_ns)
-        } else {
-            None
-        };
+    fn arrives(&mut self, arrival_ns: u64) {
+        self.flash.not_before_ns = self.last_issue_ns;
         let tick = Tick {
             now_ns: arrival_ns,
-            idle_ns: idle_from.map(|from| from..issue_ns),
+            idle_ns: None,
+        };
+        let Ok(()) = self.ftl.tick(&mut self.flash, &tick);
+    }
+
+    /// Tells the scheme of the idle time before an issue, if it uses that and there was any.
+    #[inline(always)]
+    fn idles(&mut self, arrival_ns: u64, issue_ns: u64) {
+        if !S::USES_IDLE_TIME {
+            return;
+        }
+        let Some(from_ns) = self.flash.clock.idle_since(issue_ns) else {
+            return;
+        };
+        // Idle time may begin before a request that the scheme does not see.
+        self.flash.not_before_ns = 0;
+        let tick = Tick {
+            now_ns: arrival_ns,
+            idle_ns: Some(from_ns..issue_ns),
         };
         let Ok(()) = self.ftl.tick(&mut self.flash, &tick);
     }

@@ -5,6 +5,7 @@ use floatgate_core::described::{ChipTimes, Described, RecoveryCost};
 use floatgate_core::flash::{Flash, Oob, Preload, Role, Slot};
 use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, Tick};
 use floatgate_core::geometry::{Geometry, Space};
+use floatgate_core::pcm::PcmSetup;
 use floatgate_core::report::{Observation, SchemeCounters, Table};
 use floatgate_core::{Lpn, Refusal};
 
@@ -58,6 +59,10 @@ impl<S: Described, const BUG: u8> Described for Broken<S, BUG> {
 
     fn recovery_costs(geometry: &Geometry, options: &S::Options) -> Vec<RecoveryCost> {
         S::recovery_costs(geometry, options)
+    }
+
+    fn pcm(options: &S::Options) -> PcmSetup {
+        S::pcm(options)
     }
 
     fn may_run_out_of_pages(space: &Space, options: &S::Options) -> bool {

@@ -9,7 +9,7 @@ use std::convert::Infallible;
 
 use crate::cut::{Change, Tear};
 use crate::ram::{RamFlash, StoredPage};
-use floatgate_core::address::{Pbn, Ppn};
+use floatgate_core::address::{Lpn, Pbn, Ppn};
 use floatgate_core::flash::{Cause, Flash, Preload, Slot, SpareArea, SpareRead};
 use floatgate_core::ledger::Ledger;
 use floatgate_core::pcm::Pcm;
@@ -458,16 +458,15 @@ impl Flash for FlightFlash {
 impl Pcm for FlightFlash {
     type Token = u32;
 
-    fn read_entry(&mut self, after: u32) -> u32 {
-        self.ram.ledger.read_entry(());
-        let op = self.op(self.queues.len() - 1, self.after(after), Effect::Nothing);
+    fn read_entry(&mut self, lpn: Lpn) -> u32 {
+        self.ram.ledger.read_entry(lpn);
+        let op = self.op(self.queues.len() - 1, Vec::new(), Effect::Nothing);
         self.token(op)
     }
 
-    fn write_entry(&mut self, after: u32) -> u32 {
-        self.ram.ledger.write_entry(());
-        let op = self.op(self.queues.len() - 1, self.after(after), Effect::Nothing);
-        self.token(op)
+    fn write_entry(&mut self, lpn: Lpn, after: u32) {
+        self.ram.ledger.write_entry(lpn, ());
+        self.op(self.queues.len() - 1, self.after(after), Effect::Nothing);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use floatgate_core::address::{Pbn, Ppn};
+use floatgate_core::address::{Lpn, Pbn, Ppn};
 use floatgate_core::flash::{Cause, Flash, Preload, Slot, SpareArea, SpareRead};
 use floatgate_core::geometry::Geometry;
 use floatgate_core::ledger::Ledger;
@@ -184,12 +184,12 @@ impl Flash for Recorder {
 impl Pcm for Recorder {
     type Token = u32;
 
-    fn read_entry(&mut self, after: u32) -> u32 {
-        self.op("pcm_read", 0, 0, after)
+    fn read_entry(&mut self, lpn: Lpn) -> u32 {
+        self.op("pcm_read", lpn.0.into(), 0, 0)
     }
 
-    fn write_entry(&mut self, after: u32) -> u32 {
-        self.op("pcm_write", 0, 0, after)
+    fn write_entry(&mut self, lpn: Lpn, after: u32) {
+        self.op("pcm_write", lpn.0.into(), 0, after);
     }
 }
 

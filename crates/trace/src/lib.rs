@@ -12,6 +12,7 @@
 //! | [`split`] | a trace of many volumes into its volumes, in bounded memory |
 //! | [`columns`] | tables in Parquet and CSV |
 //! | [`outfile`] | files for the user: whole or not at all |
+//! | [`PageCache`], [`Filter`] | what a page cache in front of the device leaves of a workload |
 //! | [`generate`] | synthetic page requests, reproducible bit for bit |
 //! | [`stats`] | workload statistics, streaming |
 //!
@@ -44,6 +45,7 @@ mod merged;
 mod open;
 mod options;
 pub mod outfile;
+mod pagecache;
 mod parse;
 mod reader;
 mod request;
@@ -60,6 +62,7 @@ pub use formats::{AddressUnit, BlockEvent, Format, TimeUnit};
 pub use layout::{Layout, LayoutError, guess};
 pub use open::{open, open_merged, open_merged_with, open_reader};
 pub use options::OpenOptions;
+pub use pagecache::{Count, Filter, PageCache};
 pub use reader::Reader;
 pub use request::{Counts, Op, Request};
 pub use source::Compression;

@@ -11,6 +11,7 @@ use crate::formats::{self, BlockEvent, Decoder, Format, TextDecoder, TextFormat}
 use crate::input::{Input, PEEK_BYTES};
 use crate::merged::Merged;
 use crate::options::OpenOptions;
+use crate::pagecache;
 use crate::reader::{Parts, Reader, stopped};
 use crate::source::{self, Compression};
 
@@ -150,11 +151,20 @@ pub fn open_merged_with<T>(
     options: &OpenOptions,
     open: impl Fn(&T, &OpenOptions) -> Result<Reader, TraceError>,
 ) -> Result<Reader, TraceError> {
-    match traces {
+    let reader = match traces {
         [] => return Err(TraceError::file("", "no trace was named")),
-        [one] => return open(one, options),
-        _ => {}
-    }
+        [one] => open(one, options)?,
+        _ => merged(traces, options, open)?,
+    };
+    pagecache::behind(reader, options)
+}
+
+/// Several traces, ordered by time.
+fn merged<T>(
+    traces: &[T],
+    options: &OpenOptions,
+    open: impl Fn(&T, &OpenOptions) -> Result<Reader, TraceError>,
+) -> Result<Reader, TraceError> {
     let member_options = OpenOptions {
         volume: None,
         volume_name: None,

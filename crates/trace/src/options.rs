@@ -1,7 +1,7 @@
 //! How a trace is to be read.
 
-use crate::Layout;
 use crate::formats::{AddressUnit, BlockEvent, Format, TimeUnit};
+use crate::{Layout, PageCache};
 
 /// How to read a trace. The default detects everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,4 +23,6 @@ pub struct OpenOptions {
     /// Which events of blktrace and blkparse are requests; `None` takes queue events, or issue events
     /// if there is no queue event in the first 64 KiB.
     pub event: Option<BlockEvent>,
+    /// A page cache between the trace and whoever reads it ([`open_merged`](crate::open_merged) and the like).
+    pub pagecache: Option<PageCache>,
 }

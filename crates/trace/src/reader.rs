@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::error::{Position, Stop, TraceError};
 use crate::formats::{Decoder, Format, Parsed};
 use crate::source::Compression;
+use crate::volumes::Volumes;
 use crate::{Counts, Op, OpenOptions, Request};
 
 /// A larger read or write is taken for a wrong unit: no block interface allows one.
@@ -85,6 +86,11 @@ impl std::fmt::Debug for Reader {
 }
 
 impl Reader {
+    /// The volumes seen so far.
+    pub(crate) fn volumes(&self) -> &Volumes {
+        self.decoder.volumes()
+    }
+
     pub(crate) fn new(parts: Parts, options: &OpenOptions) -> Self {
         Reader {
             path: parts.path,

@@ -20,6 +20,7 @@ pub fn run(args: &InfoArgs) -> Outcome<()> {
     let choice = Choice::new(&args.files, read)?;
     let mut options = StatsOptions {
         page_bytes: read.page_bytes,
+        log_sizes: args.log_sizes.clone(),
         ..StatsOptions::default()
     };
     if let Some(window) = args.log_window {
@@ -42,6 +43,7 @@ pub fn run(args: &InfoArgs) -> Outcome<()> {
         format!("{}\n", about.describe()),
         overview(&statistics),
         intervals(&statistics),
+        second_chances(&statistics),
         skew(&statistics),
         sizes(&statistics),
         volumes(&statistics, reader.volume_names()),
@@ -184,6 +186,29 @@ fn intervals(s: &Statistics) -> String {
         count(c.cold_above),
         count(c.once)
     ));
+    out
+}
+
+fn second_chances(s: &Statistics) -> String {
+    if s.intervals.number == 0 {
+        return String::new();
+    }
+    let mut table = Table::new(&["log area", "pages", "survivors", "dying", "of survivors"]);
+    for of in &s.second_chances {
+        table.row([
+            of.percent
+                .map_or_else(|| "-".into(), |percent| format!("{} %", short(percent))),
+            count(of.log_window),
+            count(of.survivors),
+            count(of.dying),
+            percent(of.dying_share),
+        ]);
+    }
+    let mut out = table.render();
+    out.push_str(
+        "(survivors: page writes still valid after one log window, as many page writes as the log area takes;\n \
+         dying: those overwritten in the next: what a second chance saves a merge)\n",
+    );
     out
 }
 

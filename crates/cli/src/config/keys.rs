@@ -151,6 +151,7 @@ pub const KEYS: &[Key] = &[
     key("trace", "format", Kind::Text, "\"msr\" <by content>", "format, where detection should not decide; `floatgate trace info --help` lists them"),
     key("trace", "columns", Kind::Text, "\"time:s,offset:B,size:B,op\" <none>", "what the columns of a CSV or Parquet trace hold, instead of a format (docs/formats.md)"),
     key("trace", "volume", Kind::Text, "\"0\" <all>", "only the requests of this volume"),
+    key("trace", "pagecache", Kind::Text, "\"dirty_pages=22528,chunk=2048,count=flash,page_bytes=4096\" <none>", "a page cache before the device: dirty pages at which it writes back, pages it then writes, whose pages the length counts"),
     key("trace", "page_bytes", Kind::Whole(512, 1 << 24), "4096 <what the file says, or 4096>", "page size of a trace that counts in pages"),
     key("device", "part", Kind::Text, "\"slc_large_block\"", "the flash part; `floatgate parts` lists them; every figure below overrides the part's"),
     key("device", "dies", Kind::Whole(1, 1 << 19), "8 <up to 32, by capacity>", "dies that work in parallel; as many as have 64 data blocks each if not given"),

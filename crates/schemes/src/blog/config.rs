@@ -1,6 +1,6 @@
 //! Options of BLog, what follows from them, and the memory of its tables.
 
-use super::log_table::LogTable;
+use super::log_table::{Budgets, LogTable};
 use super::sub_table::IndexFormat;
 use crate::parts::budgets::log_budget;
 use floatgate_core::Refusal;
@@ -18,6 +18,26 @@ choice! {
     }
 }
 
+choice! {
+    /// Which logical blocks of a log block count when one is reclaimed.
+    pub enum Association {
+        /// Those that were mapped to it since its erase and not merged.
+        Mapped = "mapped",
+        /// Those with a live page in it; the others are taken off without a merge.
+        Valid = "valid",
+    }
+}
+
+choice! {
+    /// What Situation 2 does: no log block is both open and below `l`.
+    pub enum Situation2 {
+        /// Merges a logical block of the emptiest log block (Associativity-GC).
+        Merge = "merge",
+        /// Reclaims a log block (Space-GC). Not the paper's.
+        SpaceGc = "space_gc",
+    }
+}
+
 options! {
     /// Options of `blog`.
     pub struct BlogOptions {
@@ -29,6 +49,10 @@ options! {
         l: u32 ["logical blocks"] = 4, samples [1, 2, 3];
         /// BLogFTL (mlc) or plain BLog (slc).
         layout: Layout [""] = Layout::Mlc;
+        /// Which logical blocks of a log block count when it is reclaimed.
+        association: Association [""] = Association::Mapped;
+        /// What is done when every open log block serves l logical blocks.
+        situation2: Situation2 [""] = Situation2::Merge;
         /// Bytes of a page's OOB.
         oob_bytes: u32 ["bytes"] = 64, samples [4, 64];
         /// Bytes of it that sub-tables may not use.
@@ -42,6 +66,14 @@ options! {
 const LIST_MAX: u32 = 65_535;
 
 impl BlogOptions {
+    pub(super) fn budgets(&self) -> Budgets {
+        Budgets {
+            u: self.u,
+            l: self.l,
+            by_validity: self.association == Association::Valid,
+        }
+    }
+
     pub(super) fn index_format(&self, geometry: &Geometry) -> IndexFormat {
         IndexFormat::new(self.u.min(LIST_MAX), geometry.pages_per_block)
     }

@@ -28,6 +28,17 @@ state!(Row {
     stamp
 });
 
+/// What bounds the lists, and what counts.
+#[derive(Clone, Copy, Debug)]
+pub struct Budgets {
+    /// Most log blocks of a logical block.
+    pub u: u32,
+    /// Most logical blocks of a log block.
+    pub l: u32,
+    /// Whether live pages are counted (`association = valid`).
+    pub by_validity: bool,
+}
+
 /// The log blocks and whom they serve. Rows are numbered from 0, logical blocks too.
 #[derive(Clone, Debug)]
 pub struct LogTable {
@@ -36,9 +47,14 @@ pub struct LogTable {
     most_log_blocks: u32,
     /// Most logical blocks of a log block (the papers' `l`).
     most_logical_blocks: u32,
+    /// Whether live pages are counted, and decide which row is reclaimed.
+    by_validity: bool,
     rows: Vec<Row>,
-    /// Owners are logical blocks, things are rows.
+    /// Owners are logical blocks, things are rows; the position of a pair is its slot in the DLT row, its weight the
+    /// live pages of the logical block in the row, if they are counted.
     serves: Relation,
+    /// Logical blocks with a live page in each row, if they are counted.
+    valid: Vec<u32>,
     /// The page programmed at each position of each log block.
     log_pages: Vec<DieLpn>,
     next_stamp: u64,
@@ -47,24 +63,24 @@ pub struct LogTable {
     candidates: Tournament<u128>,
     /// Rows that are not full: most free pages, oldest.
     open: Tournament<u128>,
-    /// All rows: smallest association, oldest.
+    /// All rows: smallest association (by valid pages if these are counted), oldest.
     victims: Tournament<u128>,
 }
 
-state!(LogTable { rows, serves, log_pages, next_stamp, free_pages, candidates, open, victims }
-    fixed { pages, most_log_blocks, most_logical_blocks });
+state!(LogTable { rows, serves, valid, log_pages, next_stamp, free_pages, candidates, open, victims }
+    fixed { pages, most_log_blocks, most_logical_blocks, by_validity });
 
 impl LogTable {
     /// Memory in bytes.
     pub fn ram_bytes(logical_blocks: u64, log_blocks: u64, pages: u64, u: u64, l: u64) -> u64 {
         let pairs = (log_blocks * pages.min(l)).min(logical_blocks * log_blocks.min(u));
-        (16 + 4 * pages) * log_blocks
+        (20 + 4 * pages) * log_blocks
             + 3 * Tournament::<u128>::ram_bytes(log_blocks)
             + Relation::ram_bytes(logical_blocks, log_blocks, pairs)
     }
 
     /// A table over the erased blocks `log_blocks`, oldest first.
-    pub fn new(logical_blocks: u32, pages: u32, u: u32, l: u32, log_blocks: Vec<Pbn>) -> Self {
+    pub fn new(logical_blocks: u32, pages: u32, budgets: Budgets, log_blocks: Vec<Pbn>) -> Self {
         let rows = log_blocks.len();
         let blank = |&block| Row {
             block,
@@ -74,8 +90,10 @@ impl LogTable {
         };
         let mut table = Self {
             pages,
-            most_log_blocks: u,
-            most_logical_blocks: l,
+            most_log_blocks: budgets.u,
+            most_logical_blocks: budgets.l,
+            by_validity: budgets.by_validity,
+            valid: vec![0; rows],
             rows: log_blocks.iter().map(blank).collect(),
             serves: Relation::new(logical_blocks as usize, rows),
             log_pages: vec![DieLpn::NONE; rows * pages as usize],
@@ -140,7 +158,30 @@ impl LogTable {
         self.serves.things_len(lbn.0)
     }
 
-    /// The rows of a logical block in order; all but the last are full.
+    /// The slot of the DLT row that holds the last log block of a logical block.
+    #[inline(always)]
+    pub fn tail_position(&self, lbn: Lbn) -> Option<u32> {
+        self.serves.last_position(lbn.0)
+    }
+
+    /// The rows of a logical block in the order in which they came, each with its slot in the DLT row.
+    #[inline]
+    pub fn slots(&self, lbn: Lbn) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.serves.positions(lbn.0)
+    }
+
+    /// The row in a slot of a DLT row.
+    pub fn row_in_slot(&self, lbn: Lbn, slot: u32) -> Option<u32> {
+        let found = self.slots(lbn).find(|&(_, position)| position == slot);
+        found.map(|(row, _)| row)
+    }
+
+    /// Live pages of a logical block in a row, if they are counted.
+    pub fn live(&self, lbn: Lbn, row: u32) -> u32 {
+        self.serves.weight(lbn.0, row)
+    }
+
+    /// The rows of a logical block in the order in which they came; all but the last are full.
     pub fn rows_of(&self, lbn: Lbn) -> impl Iterator<Item = u32> + '_ {
         self.serves.things(lbn.0)
     }
@@ -207,7 +248,50 @@ impl LogTable {
     /// `row` serves `lbn` too, as its last log block.
     #[inline]
     pub fn join(&mut self, lbn: Lbn, row: u32) {
-        self.serves.add(lbn.0, row);
+        // Only a log block that was taken off alone leaves a slot before the end.
+        let slot = match self.by_validity {
+            true => (0..).find(|&slot| self.row_in_slot(lbn, slot).is_none()),
+            false => Some(self.held(lbn)),
+        };
+        self.join_at(lbn, row, slot.expect("a DLT row has at most u entries"));
+    }
+
+    /// The same in a known slot of the DLT row.
+    #[inline]
+    pub fn join_at(&mut self, lbn: Lbn, row: u32, slot: u32) {
+        self.serves.add(lbn.0, row, slot);
+        self.rank_by_association(row);
+    }
+
+    /// `lbn` has one more live page in a row that serves it.
+    pub fn page_came(&mut self, lbn: Lbn, row: u32) {
+        let Some(live) = self.serves.weight_mut(lbn.0, row) else {
+            return;
+        };
+        *live += 1;
+        if *live == 1 {
+            self.valid[row as usize] += 1;
+            self.rank_by_association(row);
+        }
+    }
+
+    /// `lbn` has one live page less in the row of `block`, if it is a log block that serves it.
+    pub fn page_went(&mut self, lbn: Lbn, block: Pbn) {
+        let Some(row) = self.row_at(lbn, block) else {
+            return;
+        };
+        let live = self.serves.weight_mut(lbn.0, row).expect("it serves it");
+        *live -= 1;
+        if *live == 0 {
+            self.valid[row as usize] -= 1;
+            self.rank_by_association(row);
+        }
+    }
+
+    /// Takes `lbn`, which has no live page there, out of one of its log blocks. Its slot stays free till the next comes.
+    pub fn take_off(&mut self, lbn: Lbn, row: u32) {
+        debug_assert_eq!(self.live(lbn, row), 0);
+        self.serves.remove(lbn.0, row);
         self.rank_by_association(row);
     }
 
@@ -235,7 +319,8 @@ impl LogTable {
 
     /// Takes `lbn` out of all its log blocks.
     pub fn leave(&mut self, lbn: Lbn) {
-        while let Some(row) = self.serves.pop(lbn.0) {
+        while let Some((row, live)) = self.serves.pop(lbn.0) {
+            self.valid[row as usize] -= u32::from(live > 0);
             self.rank_by_association(row);
         }
     }
@@ -252,6 +337,15 @@ impl LogTable {
         };
         self.next_stamp += 1;
         self.rank_by_association(row);
+    }
+
+    /// What decides which row is reclaimed, before its age.
+    #[inline(always)]
+    fn cost(&self, row: u32) -> u32 {
+        match self.by_validity {
+            true => self.valid[row as usize],
+            false => self.association(row),
+        }
     }
 
     /// Puts a row in its places after a page was programmed in it.
@@ -278,7 +372,7 @@ impl LogTable {
     fn rank_by_association(&mut self, row: u32) {
         self.rank_by_offset(row);
         let stamp = u128::from(self.row(row).stamp);
-        let association = u128::from(self.association(row));
+        let association = u128::from(self.cost(row));
         self.victims.set(row, !(association << 64 | stamp));
     }
 
@@ -326,6 +420,10 @@ impl LogTable {
             if !is_filled && !is_sealed {
                 return Err(format!("log block {row} is not written up to {offset}"));
             }
+            let with_live = self.served(row).filter(|&lbn| self.live(lbn, row) > 0);
+            if with_live.count() as u32 != self.valid[row as usize] {
+                return Err(format!("log block {row}: live logical blocks miscounted"));
+            }
             free_pages += u64::from(self.pages - offset);
         }
         if free_pages != self.free_pages {
@@ -349,7 +447,7 @@ impl LogTable {
         let expected = (
             open.clone().filter(below).min_by_key(|&row| key(row)),
             open.min_by_key(|&row| (key(row).0, key(row).2)),
-            rows.min_by_key(|&row| (key(row).1, key(row).2)),
+            rows.min_by_key(|&row| (self.cost(row), key(row).2)),
         );
         let chosen = (self.candidate(), self.emptiest(), self.victims.first());
         if chosen != expected {

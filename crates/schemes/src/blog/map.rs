@@ -1,9 +1,10 @@
 //! The page map of BLogFTL in the OOBs: reading sub-tables, changing them, and what their indexes mean.
 
-use super::Blog;
 use super::sub_table::Index;
+use super::{Blog, Layout};
+use crate::parts::start;
 use floatgate_core::address::{DieLpn, Lbn, Ppn};
-use floatgate_core::flash::{Cause, Flash, SCHEME_OOB_BYTES};
+use floatgate_core::flash::{Cause, Flash, Oob, Preload, SCHEME_OOB_BYTES};
 use floatgate_core::state;
 
 /// The sub-table of a group of pages, as it was fetched before a page of the group is written.
@@ -45,7 +46,7 @@ impl Blog {
     pub(super) fn resolve(&self, lbn: Lbn, in_page: Ppn, index: Index) -> Option<Ppn> {
         let index = self.without_inheritance(lbn, in_page, index);
         let block = if index.log {
-            let row = self.logs.rows_of(lbn).nth(index.position as usize)?;
+            let row = self.logs.row_in_slot(lbn, index.position)?;
             self.logs.row(row).block
         } else {
             self.data[lbn.index()]
@@ -127,11 +128,11 @@ impl Blog {
             return self.format.unwritten();
         }
         let (block, offset) = self.space.geometry.split(at);
-        let mut rows = self.logs.rows_of(lbn);
-        match rows.position(|row| self.logs.row(row).block == block) {
-            Some(position) if block != self.data[lbn.index()] => Index {
+        let mut slots = self.logs.slots(lbn);
+        match slots.find(|&(row, _)| self.logs.row(row).block == block) {
+            Some((_, position)) if block != self.data[lbn.index()] => Index {
                 log: true,
-                position: position as u32,
+                position,
                 offset,
             },
             _ => Index::in_data(offset),
@@ -178,5 +179,39 @@ impl Blog {
             at.0
         );
         found.expect("a sub-table names a log block that its logical block does not hold")
+    }
+
+    /// Start state `full`, in `mlc` with the sub-tables that filling the blocks in order leaves.
+    pub(super) fn fill<F: Preload>(&mut self, flash: &mut F) -> Result<(), F::Error> {
+        let (data, pool) = (&mut self.data, &mut self.pool);
+        let (layout, format, by_entries) = (self.layout, self.format, self.by_entries);
+        let by_pages = self.space.geometry.by_pages();
+        // The pages of the group up to this one, each at its own offset.
+        let sub_table = |lpn: DieLpn, oob: Oob| {
+            oob.with_bytes(move |bytes: &mut [u8]| {
+                if layout == Layout::Mlc {
+                    let (group, last) = by_entries.div_rem(by_pages.rem(lpn.0));
+                    let first = group * by_entries.get();
+                    let mut table = vec![format.unwritten(); by_entries.get() as usize];
+                    for i in 0..=last {
+                        table[i as usize] = Index::in_data(first + i);
+                    }
+                    format.pack(&table, bytes);
+                }
+            })
+        };
+        let place = &mut self.place;
+        start::fill_with(&self.space, flash, place, sub_table, |lbn, block| {
+            data[lbn.index()] = pool.take();
+            debug_assert_eq!(data[lbn.index()], block);
+        })?;
+        if layout == Layout::Mlc {
+            for lpn in (0..self.space.logical_pages()).map(DieLpn) {
+                let (lbn, p) = self.split(lpn);
+                let group = self.directory_at(lbn, self.by_entries.div(p));
+                self.directory[group] = self.place[lpn.index()];
+            }
+        }
+        Ok(())
     }
 }

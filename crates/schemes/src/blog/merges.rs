@@ -41,7 +41,13 @@ impl Blog {
         }
         let row = self.logs.row_at(lbn, block)?;
         let fits = self.layout == Layout::Mlc || self.is_aligned(row, lbn);
-        (self.logs.association(row) == 1 && fits).then_some(row)
+        let is_alone = match self.by_validity {
+            true => self
+                .others(lbn, row)
+                .all(|other| !self.counts_in(other, row)),
+            false => self.logs.association(row) == 1,
+        };
+        (is_alone && fits).then_some(row)
     }
 
     fn is_aligned(&self, row: u32, lbn: Lbn) -> bool {
@@ -65,6 +71,9 @@ impl Blog {
         if self.layout == Layout::Mlc {
             self.inherited[lbn.index()] = offset;
             self.find_sub_tables(lbn, row);
+        }
+        while let Some(other) = self.other(lbn, row) {
+            self.take_off(other, row);
         }
         let old = std::mem::replace(&mut self.data[lbn.index()], block);
         self.logs.leave(lbn);
@@ -91,8 +100,7 @@ impl Blog {
             }
         }
         for group in 0..self.groups {
-            let is_live = |p| self.place[(lbn.0 * self.pages() + p) as usize].is_some();
-            if !self.group_pages(group).any(is_live) {
+            if !self.has_live(lbn, group) {
                 let at = self.directory_at(lbn, group);
                 self.directory[at] = Ppn::NONE;
             }
@@ -191,16 +199,25 @@ impl Blog {
         Ok(())
     }
 
-    /// Frees the log block that serves fewest logical blocks.
+    /// Frees the log block that serves fewest logical blocks, or has live pages of fewest.
     pub(super) fn space_gc<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {
         let row = self.logs.victim();
-        let association = self.logs.association(row);
+        let association = match self.by_validity {
+            true => (self.logs.served(row))
+                .filter(|&lbn| self.counts_in(lbn, row))
+                .count() as u32,
+            false => self.logs.association(row),
+        };
         if association > 0 {
             self.merges.count_full(association as usize);
         }
         self.in_space_gc = true;
         let mut swapped = false;
         while let Some(lbn) = self.logs.first_served(row) {
+            if self.by_validity && !self.counts_in(lbn, row) {
+                self.take_off(lbn, row);
+                continue;
+            }
             swapped = self.reduced_order_merge(flash, lbn)? == Some(row);
         }
         self.in_space_gc = false;

@@ -20,6 +20,7 @@
 //! itself, or else some have lost their last live page before the cut, and with it their data block: that
 //! is an erased block more for each of these.
 
+mod agreement;
 mod found;
 mod tags;
 
@@ -46,11 +47,11 @@ impl Blog {
     ) -> Result<(), MountError<F::Error>> {
         let logical_blocks = self.data.len() as u32;
         let (u, l) = (options.u, options.l);
-        self.logs = LogTable::new(logical_blocks, self.pages(), u, l, Vec::new());
+        self.logs = LogTable::new(logical_blocks, self.pages(), options.budgets(), Vec::new());
         let mut found = self.read_blocks(flash).map_err(MountError::Flash)?;
         self.find_swapped_blocks(flash, &mut found)?;
         for lbn in (0..logical_blocks).map(Lbn) {
-            if !self.is_as_before(flash, &found, lbn, u)? {
+            if !self.is_as_before(flash, &mut found, lbn, u)? {
                 self.gather_pages(flash, &mut found, lbn)?;
             }
         }
@@ -83,6 +84,10 @@ impl Blog {
         self.find_data_blocks(&scan, &heads);
         let mut held = vec![Vec::new(); self.data.len()];
         for (lbn, log, first) in self.pairs(&scan) {
+            // A log block without a live page of it may be one that it was taken off, or may be reclaimed as well.
+            if self.by_validity && !self.places(lbn).any(|at| geometry.block_of(at) == log) {
+                continue;
+            }
             held[lbn.index()].push((first, log));
             scan.set_valid(log);
         }
@@ -97,6 +102,7 @@ impl Blog {
             scan,
             bytes,
             sequence,
+            slots: vec![Vec::new(); held.len()],
             held,
         };
         self.count_blocks(&mut found);
@@ -365,80 +371,6 @@ impl Blog {
         Ok(())
     }
 
-    /// Whether all live pages of a logical block lie in its data block and at most `u` log blocks, and its sub-tables
-    /// say where. Finds the sub-tables.
-    fn is_as_before<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        found: &Found,
-        lbn: Lbn,
-        u: u32,
-    ) -> Result<bool, MountError<F::Error>> {
-        let held = &found.held[lbn.index()];
-        let is_known = |at| {
-            let block = self.space.geometry.block_of(at);
-            block == self.data[lbn.index()] || held.iter().any(|&(_, log)| log == block)
-        };
-        if held.len() > u as usize || !self.places(lbn).all(is_known) {
-            return Ok(false);
-        }
-        if self.layout == Layout::Slc {
-            return Ok(true);
-        }
-        for group in 0..self.groups {
-            let pages = self
-                .group_pages(group)
-                .map(|p| DieLpn(lbn.0 * self.pages() + p));
-            let live = pages.filter(|lpn| self.place[lpn.index()].is_some());
-            let Some(newest) = live.max_by_key(|lpn| found.sequence[lpn.index()]) else {
-                continue;
-            };
-            let at = self.place[newest.index()];
-            let in_directory = self.directory_at(lbn, group);
-            if self.directory[in_directory] == at {
-                continue;
-            }
-            let agrees = match found.bytes.of(in_directory, at) {
-                Some(bytes) => self.leads_to_pages(held, lbn, group, at, bytes),
-                None => {
-                    let read = flash.read_oob(at, Cause::Map, F::Token::default());
-                    let (found, _) = read.map_err(MountError::Flash)?;
-                    found.is_some_and(|found| {
-                        self.leads_to_pages(held, lbn, group, at, &found.bytes)
-                    })
-                }
-            };
-            if !agrees {
-                return Ok(false);
-            }
-            self.directory[in_directory] = at;
-        }
-        Ok(true)
-    }
-
-    /// Whether the sub-table in the OOB of page `at` leads to all live pages of its group.
-    fn leads_to_pages(
-        &self,
-        held: &[(u64, Pbn)],
-        lbn: Lbn,
-        group: u32,
-        at: Ppn,
-        bytes: &[u8],
-    ) -> bool {
-        self.group_pages(group).zip(0..).all(|(p, i)| {
-            let place = self.place[(lbn.0 * self.pages() + p) as usize];
-            let index = self.format.unpack(bytes, i);
-            let index = self.without_inheritance(lbn, at, index);
-            let block = if index.log {
-                held.get(index.position as usize).map(|&(_, log)| log)
-            } else {
-                Some(self.data[lbn.index()])
-            };
-            let leads_to = block.map(|block| self.space.geometry.ppn(block, index.offset));
-            place.is_none() || leads_to == Some(place)
-        })
-    }
-
     /// Merges logical blocks while a log block serves more than `l` of them, or there are too many log blocks.
     fn keep_budgets<F: Flash>(
         &mut self,
@@ -484,20 +416,33 @@ impl Blog {
         for (row, log) in logs.iter().enumerate() {
             row_of[(log.0 - found.first) as usize] = row as u32;
         }
-        self.logs = LogTable::new(logical_blocks, pages, options.u, options.l, logs);
+        self.logs = LogTable::new(logical_blocks, pages, options.budgets(), logs);
         for row in 0..sealed {
             let log = self.logs.row(row).block;
             let pages = found.scan.pages_of(log);
             self.logs
                 .seal(row, pages.map(|(position, lpn, _)| (position, lpn)));
         }
-        let mut pairs: Vec<(u64, Lbn, Pbn)> = Vec::new();
-        for (lbn, held) in (0..).map(Lbn).zip(&found.held) {
-            pairs.extend(held.iter().map(|&(first, log)| (first, lbn, log)));
+        let mut pairs: Vec<(u64, Lbn, Pbn, u32)> = Vec::new();
+        for (lbn, (held, slots)) in (0..).map(Lbn).zip(found.held.iter().zip(&found.slots)) {
+            let held = held.iter().zip(slots);
+            pairs.extend(held.map(|(&(first, log), &slot)| (first, lbn, log, slot)));
         }
         pairs.sort_unstable();
-        for (_, lbn, log) in pairs {
-            self.logs.join(lbn, row_of[(log.0 - found.first) as usize]);
+        for (_, lbn, log, slot) in pairs {
+            let row = row_of[(log.0 - found.first) as usize];
+            self.logs.join_at(lbn, row, slot);
+        }
+        if self.by_validity {
+            for lbn in (0..logical_blocks).map(Lbn) {
+                for lpn in self.pages_of(lbn) {
+                    let at = self.place[lpn.index()];
+                    let block = (at.is_some()).then(|| self.space.geometry.block_of(at));
+                    if let Some(row) = block.and_then(|block| self.logs.row_at(lbn, block)) {
+                        self.logs.page_came(lbn, row);
+                    }
+                }
+            }
         }
     }
 }

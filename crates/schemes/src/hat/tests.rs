@@ -161,6 +161,10 @@ fn refusals() {
         refused(Case::small(1, 8, 4, 2).with("qmt_entries", 0)),
         "qmt_entries"
     );
+    for chips in ["0", "1025"] {
+        let case = Case::small(1, 8, 4, 2).with("pcm_chips", chips);
+        assert_eq!(refused(case), "pcm_chips");
+    }
     assert_eq!(refused(Case::small(1, 8, 4, 2).with("gc_low", 1)), "gc_low");
     assert_eq!(refused(Case::small(1, 4, 4, 2)), "blocks");
     for huge in ["4294967295", "9223372036854775807"] {
@@ -224,6 +228,7 @@ fn translation_runs_beside_flash() {
         ("pcm_write", vec![0]),
     ];
     assert_eq!(done_since(&flash, 0), expected);
+    assert_eq!(flash.ops[6].number, 0, "the entry of the first page");
     // A read that misses: its entry first, then the page; the evicted entry is written beside it.
     let first = flash.ops.len();
     let Ok(()) = hat.read(&mut flash, &run(5, 1));
@@ -246,6 +251,43 @@ fn translation_runs_beside_flash() {
         ("pcm_write", vec![]),
     ];
     assert_eq!(done_since(&flash, first), expected);
+}
+
+/// PCM does one thing after the other: behind a write of 90 us the later pages of the request would wait for their entries.
+#[test]
+fn a_read_request_writes_what_it_drives_out_behind_its_last_smt_read() {
+    let geometry = Geometry::new(1, 5, 4, 8, ProgramOrder::Ascending).unwrap();
+    let mut flash = Recorder::new(&geometry);
+    let options = HatOptions {
+        qmt_entries: Some(2),
+        ..HatOptions::default()
+    };
+    let mut hat = Hat::format(&Space::whole(&geometry), &options, Start::Full, &mut flash).unwrap();
+    let Ok(()) = hat.write(&mut flash, &Run::whole(Lpn(1), 1));
+    let Ok(()) = hat.write(&mut flash, &Run::whole(Lpn(0), 1));
+    let first = flash.ops.len();
+    let Ok(()) = hat.read(&mut flash, &Run::whole(Lpn(4), 3));
+    let expected = [
+        ("pcm_read", vec![]),
+        ("read_host", vec![0]),
+        ("pcm_read", vec![]),
+        ("read_host", vec![2]),
+        ("pcm_read", vec![]),
+        ("read_host", vec![4]),
+        ("pcm_write", vec![]),
+        ("pcm_write", vec![]),
+    ];
+    assert_eq!(done_since(&flash, first), expected);
+    let pages = flash.ops[first..].iter().map(|op| op.number);
+    // Entries by page, host reads by slot; what was driven out first is written first.
+    assert_eq!(pages.collect::<Vec<_>>(), [4, 0, 5, 1, 6, 2, 1, 0]);
+    let Ok(()) = hat.read(&mut flash, &Run::whole(Lpn(2), 2));
+    let kinds: Vec<_> = flash.ops[first + 8..].iter().map(|op| op.kind).collect();
+    assert_eq!(
+        kinds,
+        ["pcm_read", "read_host", "pcm_read", "read_host"],
+        "what was written once is not written again"
+    );
 }
 
 #[test]

@@ -23,6 +23,39 @@ choice! {
     }
 }
 
+choice! {
+    /// The hash table of the random log blocks.
+    pub enum RandomHash {
+        /// As many buckets as pages; hash = key mod buckets.
+        Mod = "mod",
+        /// Twice as many buckets, as the sequential table has; hash = key mod buckets.
+        Twice = "twice",
+        /// Twice as many buckets, and the bits of the key are mixed first.
+        Mixed = "mixed",
+    }
+}
+
+impl RandomHash {
+    /// Buckets for so many pages.
+    pub fn buckets(self, pages: u64) -> u64 {
+        match self {
+            Self::Mod => pages,
+            Self::Twice | Self::Mixed => 2 * pages,
+        }
+    }
+
+    /// The key of a page of the device. Different pages have different keys.
+    #[inline(always)]
+    pub fn key(self, lpn: u32) -> u32 {
+        if self != Self::Mixed {
+            return lpn;
+        }
+        let key = (lpn ^ lpn >> 16).wrapping_mul(0x7FEB_352D);
+        let key = (key ^ key >> 15).wrapping_mul(0x846C_A68B);
+        key ^ key >> 16
+    }
+}
+
 options! {
     /// Options of `last++`.
     pub struct LastPlusPlusOptions {
@@ -40,6 +73,8 @@ options! {
         hot_updates: u32 ["updates"] = 3, samples [1, 2, 3];
         /// Largest size of the hot partition; 0: by the share of hot pages among the valid ones.
         hot_maximum_percent: u32 ["% of a die's random log blocks"] = 0, samples [0, 50, 100];
+        /// Buckets of the hash table of the random log blocks, and how a page finds its own.
+        random_hash: RandomHash [""] = RandomHash::Mod;
         /// Logical blocks in one list of the merge-cost table; 0: as many as a block has pages.
         merge_cost_entries: u32 ["entries"] = 32, samples [0, 1, 2];
         /// Whether the last page of a random log block lists the others.
@@ -180,7 +215,11 @@ pub fn tables(geometry: &Geometry, options: &LastPlusPlusOptions) -> Vec<Table> 
         ),
         Table::sram("merge-cost table", random, cost_bits),
         Table::sram("block map", blocks, block_bits),
-        Table::sram("hash tables", 2 * segments + layout.random_entries(), 64),
+        Table::sram(
+            "hash tables",
+            2 * segments + options.random_hash.buckets(layout.random_entries()),
+            64,
+        ),
     ]
 }
 
@@ -196,6 +235,7 @@ pub fn ram_bytes(geometry: &Geometry, options: &LastPlusPlusOptions) -> u64 {
             random,
             room.into(),
             geometry.pages_per_block.into(),
+            options.random_hash,
         )
         + Segments::ram_bytes(
             segments.into(),

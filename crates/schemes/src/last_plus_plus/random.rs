@@ -1,5 +1,6 @@
 //! The random log blocks of LAST++: partitions, page mapping table with update counters, merge costs.
 
+use super::config::RandomHash;
 use super::merge_cost::MergeCost;
 use crate::parts::heat::Heat;
 use crate::parts::hybrid::{Log, LogPage};
@@ -69,6 +70,7 @@ pub struct RandomLogs {
     pub cost: MergeCost,
     /// The page mapping table: LPN -> page of a log block.
     pages: ProbeTable,
+    hash: RandomHash,
     /// Update counters by page of a log block.
     updates: Vec<u8>,
     /// Valid pages by partition.
@@ -76,12 +78,18 @@ pub struct RandomLogs {
     allocations: u32,
 }
 
-state!(RandomLogs { dies, blocks, ranks, cost, pages, updates, valid, allocations } fixed { space, slots_per_die });
+state!(RandomLogs { dies, blocks, ranks, cost, pages, updates, valid, allocations } fixed { space, slots_per_die, hash });
 
 impl RandomLogs {
     /// No random log block yet. `slots_per_die` log blocks of each die have a number, `blocks` of the device
     /// can be random ones; `room` elements in a merge-cost list.
-    pub fn new(space: &Space, slots_per_die: u32, blocks: u32, room: u32) -> Self {
+    pub fn new(
+        space: &Space,
+        slots_per_die: u32,
+        blocks: u32,
+        room: u32,
+        hash: RandomHash,
+    ) -> Self {
         let slots = slots_per_die * space.dies;
         let pages = space.geometry.pages_per_block;
         let die = Die {
@@ -95,7 +103,8 @@ impl RandomLogs {
             blocks: vec![NO_BLOCK; slots as usize],
             ranks: [vec![NO_RANK; slots as usize], vec![NO_RANK; slots as usize]],
             cost: MergeCost::new(slots, room),
-            pages: ProbeTable::new(blocks * pages, slots * pages),
+            pages: ProbeTable::new(hash.buckets((blocks * pages).into()) as u32, slots * pages),
+            hash,
             updates: vec![0; (slots * pages) as usize],
             valid: [0; 2],
             allocations: 0,
@@ -103,10 +112,10 @@ impl RandomLogs {
     }
 
     /// Bytes of memory for tables of that size.
-    pub fn ram_bytes(slots: u64, blocks: u64, room: u64, pages: u64) -> u64 {
+    pub fn ram_bytes(slots: u64, blocks: u64, room: u64, pages: u64, hash: RandomHash) -> u64 {
         slots * (32 + pages)
             + MergeCost::ram_bytes(slots, room)
-            + ProbeTable::ram_bytes(blocks * pages, slots * pages)
+            + ProbeTable::ram_bytes(hash.buckets(blocks * pages), slots * pages)
     }
 
     /// Number of a page of a log block: the handle of its key in the page mapping table.
@@ -276,7 +285,7 @@ impl RandomLogs {
     pub fn look_up(&self, lpn: Lpn, page: Option<LogPage>) -> (bool, u32) {
         match page.filter(|page| self.partition(page.log).is_some()) {
             Some(page) => (true, self.pages.hit(self.handle(page))),
-            None => (false, self.pages.miss(lpn.0)),
+            None => (false, self.pages.miss(self.hash.key(lpn.0))),
         }
     }
 
@@ -301,7 +310,8 @@ impl RandomLogs {
             }
             (Some(from), None) => self.pages.remove(from),
             (None, Some(to)) => {
-                self.pages.insert(self.space.device_lpn(lpn).0, to);
+                let key = self.hash.key(self.space.device_lpn(lpn).0);
+                self.pages.insert(key, to);
                 self.updates[to as usize] = 0;
             }
             (None, None) => {}
@@ -353,7 +363,8 @@ impl RandomLogs {
         if u64::from(self.pages.len()) != valid[0] + valid[1] {
             return Err(format!("page table has {} entries", self.pages.len()));
         }
-        self.pages.audit(|handle| key_of[handle as usize])
+        self.pages
+            .audit(|handle| self.hash.key(key_of[handle as usize]))
     }
 
     /// Without overflow the list of a block is exact.

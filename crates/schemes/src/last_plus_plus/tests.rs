@@ -514,6 +514,35 @@ fn maximum_hot_size_is_the_share_of_hot_pages() {
     }
 }
 
+/// The same writes by the three hash tables: what is looked up and where pages go is the same, the references are not.
+#[test]
+fn a_hash_table_at_most_half_full_takes_few_references() {
+    let run = |hash: &str| {
+        let mut bench = made(one_die(32, 5).with("random_hash", hash));
+        let mut random = SplitMix64::new(3);
+        let pages: Vec<u32> = (0..3000).map(|_| random.below(256) as u32).collect();
+        play_each(&mut bench, pages.into_iter());
+        let lookups = bench.extra("hash_lookups");
+        (
+            bench.counters(),
+            lookups,
+            bench.extra("hash_references") as f64 / lookups as f64,
+        )
+    };
+    let [modulo, twice, mixed] = ["mod", "twice", "mixed"].map(run);
+    for other in [&twice, &mixed] {
+        assert_eq!((other.0.clone(), other.1), (modulo.0.clone(), modulo.1));
+    }
+    assert!(
+        modulo.2 > twice.2 && modulo.2 > mixed.2,
+        "{modulo:?} {twice:?} {mixed:?}"
+    );
+    assert!(mixed.2 < 3.0 && twice.2 < 3.0, "{} {}", mixed.2, twice.2);
+    let keys: std::collections::HashSet<u32> =
+        (0..100_000).map(|lpn| RandomHash::Mixed.key(lpn)).collect();
+    assert_eq!(keys.len(), 100_000);
+}
+
 #[test]
 fn one_partition_holds_everything() {
     let mut bench = made(one_die(4, 5).with("partitions", 1));

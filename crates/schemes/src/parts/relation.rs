@@ -1,5 +1,6 @@
 //! Who belongs to whom, both ways and in order: each *owner* has an ordered list of *things*, and each
-//! thing knows its owners in the order in which they came. Owners leave whole.
+//! thing knows its owners in the order in which they came. Owners leave whole, or one thing. Each pair has two
+//! numbers of the user's.
 
 use floatgate_core::state;
 use floatgate_core::state::{Passed, StateError};
@@ -10,6 +11,8 @@ const NONE: u32 = u32::MAX;
 struct Pair {
     owner: u32,
     thing: u32,
+    position: u32,
+    weight: u32,
     next_of_owner: u32,
     next_of_thing: u32,
     prev_of_thing: u32,
@@ -18,6 +21,8 @@ struct Pair {
 state!(Pair {
     owner,
     thing,
+    position,
+    weight,
     next_of_owner,
     next_of_thing,
     prev_of_thing,
@@ -54,7 +59,7 @@ state!(Relation { unused, len, of_owner, of_thing } grows { pairs } check check_
 impl Relation {
     /// Memory in bytes if there are never more than `pairs` pairs.
     pub fn ram_bytes(owners: u64, things: u64, pairs: u64) -> u64 {
-        12 * (owners + things) + 20 * pairs
+        12 * (owners + things) + 28 * pairs
     }
 
     /// A relation without pairs. Its memory grows to the most pairs that ever exist at once.
@@ -116,14 +121,17 @@ impl Relation {
         self.len == 0
     }
 
-    /// Appends `thing` to the things of `owner` and `owner` to the owners of `thing`. The pair must be new.
+    /// Appends `thing` to the things of `owner` and `owner` to the owners of `thing`. The pair must be new; it keeps
+    /// `position`, and has a weight of 0.
     #[inline]
-    pub fn add(&mut self, owner: u32, thing: u32) {
+    pub fn add(&mut self, owner: u32, thing: u32, position: u32) {
         debug_assert!(self.things(owner).all(|t| t != thing), "the pair exists");
         let (mine, its) = (self.of_owner[owner as usize], self.of_thing[thing as usize]);
         let pair = Pair {
             owner,
             thing,
+            position,
+            weight: 0,
             next_of_owner: NONE,
             next_of_thing: NONE,
             prev_of_thing: its.last,
@@ -148,20 +156,46 @@ impl Relation {
         self.len += 1;
     }
 
-    /// Ends the first pair of `owner`: its thing forgets it. Called until `None`, it empties the list.
+    /// Ends the first pair of `owner`: its thing forgets it. Called until `None`, it empties the list. Returns the thing
+    /// and the weight.
     #[inline]
-    pub fn pop(&mut self, owner: u32) -> Option<u32> {
+    pub fn pop(&mut self, owner: u32) -> Option<(u32, u32)> {
         let list = &mut self.of_owner[owner as usize];
         let at = list.first;
         if at == NONE {
             return None;
         }
-        let pair = self.pairs[at as usize];
-        list.first = pair.next_of_owner;
+        list.first = self.pairs[at as usize].next_of_owner;
         list.len -= 1;
         if list.first == NONE {
             list.last = NONE;
         }
+        Some(self.end(at))
+    }
+
+    /// Ends one pair, which must be one.
+    pub fn remove(&mut self, owner: u32, thing: u32) {
+        let (mut before, mut at) = (NONE, self.of_owner[owner as usize].first);
+        while self.pairs[at as usize].thing != thing {
+            (before, at) = (at, self.pairs[at as usize].next_of_owner);
+        }
+        let after = self.pairs[at as usize].next_of_owner;
+        let list = &mut self.of_owner[owner as usize];
+        list.len -= 1;
+        if before == NONE {
+            list.first = after;
+        } else {
+            self.pairs[before as usize].next_of_owner = after;
+        }
+        if after == NONE {
+            list.last = before;
+        }
+        self.end(at);
+    }
+
+    /// Takes a pair, which its owner has left, from its thing.
+    fn end(&mut self, at: u32) -> (u32, u32) {
+        let pair = self.pairs[at as usize];
         let its = &mut self.of_thing[pair.thing as usize];
         its.len -= 1;
         if pair.prev_of_thing == NONE {
@@ -177,7 +211,45 @@ impl Relation {
         self.pairs[at as usize].next_of_owner = self.unused;
         self.unused = at;
         self.len -= 1;
-        Some(pair.thing)
+        (pair.thing, pair.weight)
+    }
+
+    fn pairs_of(&self, owner: u32) -> impl Iterator<Item = u32> + '_ {
+        let mut at = self.of_owner[owner as usize].first;
+        std::iter::from_fn(move || {
+            let here = at;
+            at = self.pairs.get(here as usize)?.next_of_owner;
+            Some(here)
+        })
+    }
+
+    /// The things of an owner in order, each with its position.
+    #[inline]
+    pub fn positions(&self, owner: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let pairs = self.pairs_of(owner).map(|at| self.pairs[at as usize]);
+        pairs.map(|pair| (pair.thing, pair.position))
+    }
+
+    /// The position of the thing that came last to an owner.
+    #[inline(always)]
+    pub fn last_position(&self, owner: u32) -> Option<u32> {
+        let last = self.pairs.get(self.of_owner[owner as usize].last as usize);
+        last.map(|pair| pair.position)
+    }
+
+    /// The weight of a pair, 0 if there is none.
+    pub fn weight(&self, owner: u32, thing: u32) -> u32 {
+        let mut pairs = self.pairs_of(owner).map(|at| self.pairs[at as usize]);
+        let pair = pairs.find(|pair| pair.thing == thing);
+        pair.map_or(0, |pair| pair.weight)
+    }
+
+    /// The same, to be changed; `None` if there is no such pair.
+    pub fn weight_mut(&mut self, owner: u32, thing: u32) -> Option<&mut u32> {
+        let at = self
+            .pairs_of(owner)
+            .find(|&at| self.pairs[at as usize].thing == thing)?;
+        Some(&mut self.pairs[at as usize].weight)
     }
 
     /// How many things an owner has.
@@ -208,12 +280,7 @@ impl Relation {
     /// The things of an owner in order.
     #[inline]
     pub fn things(&self, owner: u32) -> impl Iterator<Item = u32> + '_ {
-        let mut at = self.of_owner[owner as usize].first;
-        std::iter::from_fn(move || {
-            let pair = self.pairs.get(at as usize)?;
-            at = pair.next_of_owner;
-            Some(pair.thing)
-        })
+        self.pairs_of(owner).map(|at| self.pairs[at as usize].thing)
     }
 
     /// The owners of a thing in order.
@@ -246,24 +313,47 @@ mod tests {
     fn both_sides_agree_with_vectors() {
         let mut rng = floatgate_core::rng::SplitMix64::new(17);
         let mut relation = Relation::new(6, 5);
-        let mut model: Vec<(u32, u32)> = Vec::new();
-        for _ in 0..5_000 {
+        // Owner, thing, position, weight.
+        let mut model: Vec<(u32, u32, u32, u32)> = Vec::new();
+        for step in 0..5_000 {
             let (owner, thing) = (rng.below(6) as u32, rng.below(5) as u32);
+            let is_it = |pair: &(u32, u32, u32, u32)| (pair.0, pair.1) == (owner, thing);
             if rng.below(4) == 0 {
-                let left: Vec<u32> = std::iter::from_fn(|| relation.pop(owner)).collect();
+                let left: Vec<_> = std::iter::from_fn(|| relation.pop(owner)).collect();
                 let expected = model.iter().filter(|pair| pair.0 == owner);
-                assert_eq!(left, expected.map(|pair| pair.1).collect::<Vec<_>>());
+                let expected: Vec<_> = expected.map(|pair| (pair.1, pair.3)).collect();
+                assert_eq!(left, expected);
                 model.retain(|pair| pair.0 != owner);
-            } else if !model.contains(&(owner, thing)) {
-                relation.add(owner, thing);
-                model.push((owner, thing));
+            } else if let Some(at) = model.iter().position(is_it) {
+                if rng.below(2) == 0 {
+                    relation.remove(owner, thing);
+                    model.remove(at);
+                } else {
+                    *relation.weight_mut(owner, thing).unwrap() += step;
+                    model[at].3 += step;
+                }
+            } else {
+                assert!(relation.weight_mut(owner, thing).is_none());
+                relation.add(owner, thing, step);
+                model.push((owner, thing, step, 0));
             }
+            relation.check_state().unwrap();
+            let expected = model.iter().find(|pair| is_it(pair));
+            assert_eq!(
+                relation.weight(owner, thing),
+                expected.map_or(0, |pair| pair.3)
+            );
             assert_eq!(relation.len() as usize, model.len());
             for owner in 0..6 {
                 let mine = model.iter().filter(|pair| pair.0 == owner);
                 let mine: Vec<u32> = mine.map(|pair| pair.1).collect();
                 assert_eq!(relation.things(owner).collect::<Vec<_>>(), mine);
                 assert_eq!(relation.things_len(owner) as usize, mine.len());
+                let positions = model.iter().filter(|pair| pair.0 == owner);
+                let positions: Vec<_> = positions.map(|pair| (pair.1, pair.2)).collect();
+                assert_eq!(relation.positions(owner).collect::<Vec<_>>(), positions);
+                let last = positions.last().map(|&(_, position)| position);
+                assert_eq!(relation.last_position(owner), last);
                 assert_eq!(relation.last_thing(owner), mine.last().copied());
             }
             for thing in 0..5 {

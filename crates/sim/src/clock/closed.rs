@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::machine::{add_ns, mul_ns};
+use super::pcm::ReadFirst;
 use super::{Clock, Completion, FlashOp, Machine, Note, OpKind, Phases, TIME_MAX_NS};
 
 /// The end of an operation, in ns.
@@ -26,7 +27,7 @@ impl From<Phases> for Cost {
     }
 }
 
-/// A die or the PCM device.
+/// A die or a PCM chip.
 #[derive(Clone, Copy, Debug, Default)]
 struct Device {
     /// End of the last operation.
@@ -56,8 +57,11 @@ pub struct Closed {
     machine: Machine,
     costs: [Cost; 7],
     at_ns: u64,
-    /// The dies; the PCM device comes last.
+    /// The dies; the PCM chips come after them.
     devices: Vec<Device>,
+    dies: usize,
+    /// The PCM chips, if they read first.
+    pcm: Vec<ReadFirst>,
     open: Open,
     is_open: bool,
     ready: BinaryHeap<Reverse<Completion>>,
@@ -95,12 +99,33 @@ impl Closed {
 
     #[inline]
     fn device_of(&self, op: FlashOp) -> usize {
-        if op.kind.is_pcm() {
-            return self.devices.len() - 1;
-        }
         let die = op.die as usize;
-        assert!(die + 1 < self.devices.len(), "die {die} does not exist");
+        if op.kind.is_pcm() {
+            return self.dies + die;
+        }
+        assert!(die < self.dies, "die {die} does not exist");
         die
+    }
+
+    /// Issues an access of a chip that reads first. A write has no end that could be waited for.
+    #[cold]
+    fn issue_read_first(&mut self, op: FlashOp, after: KnownEnd) -> KnownEnd {
+        let of = |kind: OpKind| self.costs[kind as usize].total_ns;
+        let (read_ns, write_ns) = (of(OpKind::PcmRead), of(OpKind::PcmWrite));
+        let device = self.device_of(op);
+        let chip = &mut self.pcm[op.die as usize];
+        let busy_ns = &mut self.devices[device].busy_ns;
+        if op.kind == OpKind::PcmWrite {
+            *busy_ns = busy_ns.saturating_add(write_ns);
+            chip.begin_writes(self.at_ns, write_ns);
+            chip.write(self.at_ns.max(after.0));
+            return KnownEnd::default();
+        }
+        debug_assert_eq!(after, KnownEnd::default(), "a PCM read waits for nothing");
+        *busy_ns = busy_ns.saturating_add(read_ns);
+        let (start_ns, end_ns) = chip.read(self.at_ns, read_ns, write_ns);
+        self.open.later_start_ns = self.open.later_start_ns.min(start_ns);
+        KnownEnd(end_ns)
     }
 }
 
@@ -118,11 +143,15 @@ impl Clock for Closed {
     fn new(machine: &Machine) -> Self {
         debug_assert!(Self::fits(machine), "dies share a bus: use Events");
         let dies = machine.dies.max(1) as usize;
+        let chips = machine.pcm.chips.max(1) as usize;
+        let read_first = if machine.pcm.read_first { chips } else { 0 };
         Self {
             costs: machine.ordinary_phases().map(Cost::from),
             machine: machine.clone(),
             at_ns: 0,
-            devices: vec![Device::default(); dies + 1],
+            devices: vec![Device::default(); dies + chips],
+            dies,
+            pcm: vec![ReadFirst::default(); read_first],
             open: Open::default(),
             is_open: false,
             ready: BinaryHeap::new(),
@@ -140,6 +169,9 @@ impl Clock for Closed {
 
     #[inline(always)]
     fn issue(&mut self, op: FlashOp, after: KnownEnd) -> KnownEnd {
+        if op.kind.is_pcm() && !self.pcm.is_empty() {
+            return self.issue_read_first(op, after);
+        }
         let device = self.device_of(op);
         let cost = if op.is_ordinary() {
             self.costs[op.kind as usize]
@@ -248,20 +280,25 @@ impl Clock for Closed {
 
     fn advance(&mut self, _until_ns: u64) {}
 
-    fn finish(&mut self) {}
+    fn finish(&mut self) {
+        let write_ns = self.costs[OpKind::PcmWrite as usize].total_ns;
+        for chip in &mut self.pcm {
+            chip.begin_writes(u64::MAX, write_ns);
+        }
+    }
 
     fn known_end(&self, token: KnownEnd) -> Option<u64> {
         Some(token.0)
     }
 
     fn die_busy_ns(&self) -> Vec<u64> {
-        let dies = &self.devices[..self.devices.len() - 1];
+        let dies = &self.devices[..self.dies];
         dies.iter().map(|die| die.busy_ns).collect()
     }
 
     fn channel_busy_ns(&self) -> Vec<u64> {
         // Channels without a die carry nothing, but are reported.
-        let dies = &self.devices[..self.devices.len() - 1];
+        let dies = &self.devices[..self.dies];
         let carried = dies
             .iter()
             .map(|die| die.bus_ns)
@@ -272,12 +309,15 @@ impl Clock for Closed {
     }
 
     fn pcm_busy_ns(&self) -> u64 {
-        self.devices[self.devices.len() - 1].busy_ns
+        let chips = self.devices[self.dies..].iter();
+        chips.fold(0, |sum, chip| sum.saturating_add(chip.busy_ns))
     }
 
     fn last_end_ns(&self) -> u64 {
         // A die's last operation ends last.
-        self.devices.iter().map(|d| d.free_ns).max().unwrap_or(0)
+        let devices = self.devices.iter().map(|d| d.free_ns);
+        let chips = self.pcm.iter().map(ReadFirst::free_ns);
+        devices.chain(chips).max().unwrap_or(0)
     }
 
     fn watch(&mut self) {
@@ -316,6 +356,7 @@ impl Clock for Closed {
     fn reset(&mut self) {
         self.at_ns = 0;
         self.devices.fill(Device::default());
+        self.pcm.fill(ReadFirst::default());
         self.is_open = false;
         self.ready.clear();
         self.latest_ns = 0;

@@ -24,6 +24,7 @@
 
 mod course;
 mod groups;
+mod pcm;
 mod requests;
 
 use std::collections::VecDeque;
@@ -33,6 +34,7 @@ use rustc_hash::FxHashMap;
 use super::channel::{Channel, NEVER_NS};
 use super::device::{Device, NONE, Record};
 use super::machine::add_ns;
+use super::pcm::ReadFirst;
 use super::shape::{Shape, copy_shape, ordinary_shapes};
 use super::token::{EventToken, View};
 use super::watch::{Note, Watch};
@@ -53,7 +55,7 @@ pub struct Events {
     /// What occurs; the ordinary operations and copies come first.
     shapes: Vec<Shape>,
     shape_of: FxHashMap<(OpKind, u32, u32), u32>,
-    /// The dies, then the PCM device.
+    /// The dies, then the PCM chips.
     devices: Vec<Device>,
     channels: Vec<Channel>,
     /// The least ask of each channel.
@@ -79,6 +81,10 @@ pub struct Events {
     requests: Requests,
     die_busy_ns: Vec<u64>,
     channel_busy_ns: Vec<u64>,
+    /// The PCM chips, if they read first.
+    pcm: Vec<ReadFirst>,
+    /// Then: the shape of a write on its way to one of them; else `NONE`.
+    gate: u32,
     /// For those who record requests.
     watch: Option<Box<Watch>>,
     no_notes: Vec<Note>,
@@ -87,11 +93,11 @@ pub struct Events {
 impl Events {
     #[inline(always)]
     fn device_of(&self, op: FlashOp) -> u32 {
-        let pcm = self.devices.len() as u32 - 1;
+        let dies = self.dies();
         if op.kind.is_pcm() {
-            return pcm;
+            return dies + op.die;
         }
-        assert!(op.die < pcm, "die {} does not exist", op.die);
+        assert!(op.die < dies, "die {} does not exist", op.die);
         op.die
     }
 
@@ -151,7 +157,11 @@ impl Events {
         if let Some(watch) = &mut self.watch {
             watch.queued(device, self.requests.open());
         }
-        let request = self.requests.slot_of_open();
+        // When a PCM write that can be put off starts, its request may be long over.
+        let request = match shape == self.gate {
+            true => NONE,
+            false => self.requests.slot_of_open(),
+        };
         let record = Record {
             number: self.issued,
             time_ns: at_ns.max(known_ns),
@@ -191,6 +201,11 @@ impl Events {
         copies: u32,
         release_ns: u64,
     ) -> Option<u64> {
+        if shape == self.gate {
+            self.devices[device as usize].free_ns = release_ns;
+            self.passed_gate(device, shape, release_ns);
+            return Some(release_ns);
+        }
         let shape = &self.shapes[shape as usize];
         let queue = &mut self.devices[device as usize];
         let (start_ns, end_ns) = match shape.len {
@@ -241,17 +256,18 @@ impl Clock for Events {
 
     fn new(machine: &Machine) -> Self {
         let dies = machine.dies.clamp(1, MAX_DIES);
+        let pcm_chips = machine.pcm.chips.max(1);
         // Channels without a die carry nothing, but are reported.
         let reported = machine.channels.max(1);
         let channels = reported.min(dies);
         let lanes_of = |channel: u32| (dies - channel).div_ceil(reported);
         let place = |die: u32| Device::new(machine.channel_of(die), die / reported);
-        Self {
+        let mut events = Self {
             shapes: ordinary_shapes(machine.ordinary_phases()),
             shape_of: FxHashMap::default(),
             devices: (0..dies)
                 .map(place)
-                .chain([Device::new(NONE, NONE)])
+                .chain((0..pcm_chips).map(|_| Device::new(NONE, NONE)))
                 .collect(),
             channels: (0..channels).map(|c| Channel::new(lanes_of(c))).collect(),
             asks_ns: vec![NEVER_NS; channels as usize],
@@ -266,12 +282,16 @@ impl Clock for Events {
             granted_ns: 0,
             drains: 0,
             requests: Requests::default(),
-            die_busy_ns: vec![0; dies as usize + 1],
+            die_busy_ns: vec![0; (dies + pcm_chips) as usize],
             channel_busy_ns: vec![0; reported as usize],
             machine: machine.clone(),
+            pcm: Vec::new(),
+            gate: NONE,
             watch: None,
             no_notes: Vec::new(),
-        }
+        };
+        events.open_gates();
+        events
     }
 
     #[inline]
@@ -281,6 +301,9 @@ impl Clock for Events {
 
     #[inline(always)]
     fn issue(&mut self, op: FlashOp, after: EventToken) -> EventToken {
+        if op.kind.is_pcm() && self.gate != NONE {
+            return self.issue_read_first(op, after);
+        }
         let device = self.device_of(op);
         let shape = self.shape(op);
         self.issue_row(device, shape, 1, after)
@@ -416,6 +439,7 @@ impl Clock for Events {
 
     fn finish(&mut self) {
         self.advance(TIME_MAX_NS);
+        self.begin_all_writes();
     }
 
     fn known_end(&self, token: EventToken) -> Option<u64> {
@@ -424,7 +448,7 @@ impl Clock for Events {
     }
 
     fn die_busy_ns(&self) -> Vec<u64> {
-        self.die_busy_ns[..self.die_busy_ns.len() - 1].to_vec()
+        self.die_busy_ns[..self.dies() as usize].to_vec()
     }
 
     fn channel_busy_ns(&self) -> Vec<u64> {
@@ -432,11 +456,14 @@ impl Clock for Events {
     }
 
     fn pcm_busy_ns(&self) -> u64 {
-        self.die_busy_ns[self.die_busy_ns.len() - 1]
+        let chips = self.die_busy_ns[self.dies() as usize..].iter();
+        chips.fold(0, |sum, &busy_ns| sum.saturating_add(busy_ns))
     }
 
     fn last_end_ns(&self) -> u64 {
-        self.devices.iter().map(|d| d.free_ns).max().unwrap_or(0)
+        let devices = self.devices.iter().map(|d| d.free_ns);
+        let chips = self.pcm.iter().map(ReadFirst::free_ns);
+        devices.chain(chips).max().unwrap_or(0)
     }
 
     fn watch(&mut self) {
@@ -455,6 +482,7 @@ impl Clock for Events {
     fn reset(&mut self) {
         // Leaves and places in queues go on: see `Device::clear`.
         self.devices.iter_mut().for_each(Device::clear);
+        self.pcm.fill(ReadFirst::default());
         self.channels.iter_mut().for_each(Channel::clear);
         self.asks_ns.fill(NEVER_NS);
         self.no_end_ns.fill(NEVER_NS);

@@ -1,6 +1,7 @@
 //! The machine that a clock times: buses, dies and latencies
 //! (docs/spec/timing.md, sections 1, 2 and 6).
 
+use floatgate_core::pcm::{MAX_CHIPS, PcmSetup};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,8 +10,8 @@ use serde::{Deserialize, Serialize};
 pub const TIME_MAX_NS: u64 = (1 << 63) - 1;
 
 /// The largest number of dies of a machine: what a token of
-/// [`Events`](super::Events) has room for, the PCM device included.
-pub const MAX_DIES: u32 = (1 << 20) - 1;
+/// [`Events`](super::Events) has room for, the PCM chips included.
+pub const MAX_DIES: u32 = (1 << 20) - MAX_CHIPS;
 
 /// `a + b`, at most [`TIME_MAX_NS`]; both must be times themselves.
 #[inline]
@@ -77,7 +78,7 @@ impl OpKind {
         Self::PcmWrite,
     ];
 
-    /// True of the operations of the PCM device, which name no die.
+    /// True of the operations of the PCM device, which name a chip of it and no die.
     #[inline]
     #[must_use]
     pub const fn is_pcm(self) -> bool {
@@ -90,7 +91,7 @@ impl OpKind {
 pub struct FlashOp {
     /// What is done.
     pub kind: OpKind,
-    /// Die, `0..dies`; ignored for the PCM device.
+    /// Die, `0..dies`; of a PCM access its chip.
     pub die: u32,
     /// Planes that work together (`k`); 0 is read as 1.
     pub planes: u32,
@@ -188,6 +189,9 @@ pub struct Machine {
     pub pcm_read_ns: u64,
     /// Access time of the PCM device, write.
     pub pcm_write_ns: u64,
+    /// Chips of the PCM device, and which access goes first.
+    #[serde(skip)]
+    pub pcm: PcmSetup,
     /// What of an operation costs time.
     pub mode: Mode,
 }
@@ -209,6 +213,7 @@ impl Default for Machine {
             oob_bytes: 64,
             pcm_read_ns: 115,
             pcm_write_ns: 90_000,
+            pcm: PcmSetup::default(),
             mode: Mode::Onfi,
         }
     }
@@ -226,6 +231,12 @@ impl Machine {
         }
         if self.dies == 0 || self.dies > MAX_DIES {
             return Err(format!("dies must be 1 to {MAX_DIES}, not {}", self.dies));
+        }
+        if !(1..=MAX_CHIPS).contains(&self.pcm.chips) {
+            return Err(format!(
+                "PCM chips must be 1 to {MAX_CHIPS}, not {}",
+                self.pcm.chips
+            ));
         }
         if self.planes == 0 {
             return Err("a die needs at least one plane".into());

@@ -19,6 +19,7 @@ mod device;
 mod events;
 pub mod list;
 mod machine;
+mod pcm;
 mod shape;
 mod token;
 mod watch;
@@ -82,10 +83,11 @@ pub trait Clock: Sized {
     /// of the requests begun from now on.
     fn set_time(&mut self, at_ns: u64);
 
-    /// Issues an operation, released not before `at` and the end of `after`.
+    /// Issues an operation, released not before `at` and the end of `after`. Where PCM [reads
+    /// first](floatgate_core::pcm::PcmSetup), its reads wait for nothing, and its writes cannot be waited for.
     ///
     /// # Panics
-    /// If `op.die` is not a die of the machine.
+    /// If `op.die` is not a die of the machine, or not a chip of its PCM.
     fn issue(&mut self, op: FlashOp, after: Self::Token) -> Self::Token;
 
     /// Issues `pages` page copies inside one die, the first one after `after`:
@@ -193,7 +195,7 @@ pub trait Clock: Sized {
         busy_ns
     }
 
-    /// Busy time of the PCM device so far, counted at issue.
+    /// Busy time of all PCM chips so far, counted at issue.
     fn pcm_busy_ns(&self) -> u64;
 
     /// Latest end of any operation, PCM included, of those that are settled
@@ -207,7 +209,7 @@ pub trait Clock: Sized {
     /// What was issued since the call before was for that request, or (none) in idle time.
     fn watched(&mut self, request: Option<u64>);
 
-    /// The notes taken since they were taken out last; the PCM device counts as the die after the last.
+    /// The notes taken since they were taken out last; the PCM chips count as the dies after the last; chips that read first are not in them.
     fn notes(&mut self) -> &mut Vec<Note>;
 
     /// All dies and buses are free at 0 again, statistics are 0, requests and

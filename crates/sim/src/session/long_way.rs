@@ -64,6 +64,9 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
             Arrivals::Open if self.real_time => arrival_ns,
             Arrivals::Open => (arrival_ns as f64 / self.config.host.speed) as u64,
         };
+        if !matches!(kind, Kind::Flush | Kind::EmptyTrim) {
+            self.arrives(arrival_ns);
+        }
         let issue_ns = self.issue_time(arrival_ns);
         let number = self.next;
         self.next += 1;
@@ -152,7 +155,7 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
         issue_ns: u64,
         pages: &PageRequest,
     ) -> Option<Completion> {
-        self.comes(arrival_ns, issue_ns);
+        self.idles(arrival_ns, issue_ns);
         if let Some(recorder) = &mut self.recorder {
             self.flash.clock.watched(None);
             let flash = &self.flash;

@@ -53,6 +53,7 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
         bytes: u64,
         arrival_ns: u64,
     ) {
+        self.arrives(arrival_ns);
         let issue_ns = arrival_ns.max(self.last_issue_ns);
         self.last_issue_ns = issue_ns;
         let number = self.next;
@@ -62,7 +63,7 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
             let request = InFlight::new(kind, arrival_ns, issue_ns);
             self.flight.add(number, request);
         }
-        self.comes(arrival_ns, issue_ns);
+        self.idles(arrival_ns, issue_ns);
         self.flash.begin_request(number, issue_ns, None);
         let whole = Segment {
             first,

@@ -24,6 +24,7 @@ mod patterns;
 mod rng;
 #[cfg(test)]
 mod tests;
+mod tiers;
 
 use serde::{Deserialize, Serialize};
 
@@ -35,9 +36,7 @@ pub use rng::SplitMix64;
 use crate::{Op, Request};
 use arrival::Clock;
 use params::Values;
-use patterns::{
-    Mixed, Randomness, Reads, Sequential, Skew, Step, Tier, Tpcc, Uniform, Zipf, zipf_sums,
-};
+use patterns::{Mixed, Randomness, Sequential, Skew, Step, Tpcc, Uniform, Zipf, zipf_sums};
 
 /// A request in pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -136,9 +135,10 @@ pub fn build(name: &str, params: &[(&str, &str)]) -> Result<Requests, GenerateEr
             let working = space * values.percent("working")? / 100;
             let reads = values.number("reads", 0, 99)?;
             let left = values.number("writes", 1, u64::MAX)?;
-            let tiers = tiers(&values, working)?;
+            let tiers = tiers::tiers(&values, working)?;
+            let pages = random.permutation(space as u32);
             Box::new(Tpcc {
-                pages: random.permutation(space as u32),
+                pages: tiers::place(&values, &tiers, pages)?,
                 random,
                 tiers,
                 space,
@@ -152,7 +152,7 @@ pub fn build(name: &str, params: &[(&str, &str)]) -> Result<Requests, GenerateEr
                 random,
                 slots,
                 n,
-                reads: Reads(values.percent("reads")?),
+                reads: values.reads()?,
                 left: values.number("requests", 1, u64::MAX)?,
             })
         }
@@ -170,7 +170,7 @@ pub fn build(name: &str, params: &[(&str, &str)]) -> Result<Requests, GenerateEr
                 pages: random.permutation(space as u32),
                 random,
                 sums: zipf_sums(distinct, theta),
-                reads: Reads(values.percent("reads")?),
+                reads: values.reads()?,
                 left: values.number("requests", 1, u64::MAX)?,
             })
         }
@@ -182,7 +182,7 @@ pub fn build(name: &str, params: &[(&str, &str)]) -> Result<Requests, GenerateEr
                 slots,
                 streams,
                 n,
-                reads: Reads(values.percent("reads")?),
+                reads: values.reads()?,
                 at: 0,
                 left: values.number("requests", 1, u64::MAX)?,
             })
@@ -193,7 +193,7 @@ pub fn build(name: &str, params: &[(&str, &str)]) -> Result<Requests, GenerateEr
                 random,
                 slots,
                 n,
-                reads: Reads(values.percent("reads")?),
+                reads: values.reads()?,
                 sequential: values.percent("sequential")?,
                 behind: 0,
                 left: values.number("requests", 1, u64::MAX)?,
@@ -206,7 +206,8 @@ pub fn build(name: &str, params: &[(&str, &str)]) -> Result<Requests, GenerateEr
                 slots,
                 n,
                 share: values.percent("random")?,
-                front: 0,
+                continues: values.is_second("sequential", ["front", "continue"])?,
+                next: 0,
                 left: values.number("requests", 1, u64::MAX)?,
             })
         }
@@ -222,35 +223,3 @@ pub fn build(name: &str, params: &[(&str, &str)]) -> Result<Requests, GenerateEr
 
 /// Zipf's table is limited to 2 GiB.
 const MAX_RANKS: u64 = 1 << 28;
-
-/// The tiers of `tpcc` over a working set of so many pages.
-fn tiers(values: &Values<'_>, working: u64) -> Result<Vec<Tier>, GenerateError> {
-    let shares = values.pairs("tiers")?;
-    let wrong = |message: &str| values.wrong("tiers", message);
-    let (mut pages, mut requests) = (0u64, 0u64);
-    let mut tiers = Vec::with_capacity(shares.len());
-    let mut first = 0;
-    for (share, of_requests) in shares {
-        pages = pages.saturating_add(share);
-        requests = requests.saturating_add(of_requests);
-        if pages > 100 || requests > 100 {
-            return Err(wrong("the shares add up to more than 100 %"));
-        }
-        let end = working * pages / 100;
-        if end == first {
-            return Err(wrong(
-                "a tier has no page: its share of the working set is too small",
-            ));
-        }
-        tiers.push(Tier {
-            first,
-            end,
-            below: requests,
-        });
-        first = end;
-    }
-    if requests != 100 {
-        return Err(wrong("the shares of the requests do not add up to 100 %"));
-    }
-    Ok(tiers)
-}

@@ -1,5 +1,6 @@
 //! The parameters of the generators: their description and their values.
 
+use super::patterns::Reads;
 use super::{Arrival, GenerateError};
 
 /// A parameter of a generator.
@@ -51,7 +52,12 @@ const PAGES: ParamInfo = param(
     "1",
     "pages of a request; requests begin at multiples of it",
 );
-const READS: ParamInfo = param("reads", "%", "0", "share of the requests that are reads");
+const READS: ParamInfo = param(
+    "reads",
+    "%",
+    "0",
+    "share of the requests that are reads; it may have one decimal",
+);
 const ARRIVAL: ParamInfo = param(
     "arrival",
     "",
@@ -115,7 +121,30 @@ const GENERATORS: &[GeneratorInfo] = &[
                 "10:50,20:20,70:30",
                 "share of the working set and of the requests, tier by tier",
             ),
-            READS,
+            param(
+                "blocks",
+                "%",
+                "100",
+                "share of the logical blocks that hold the working set, spread evenly; FASTer's trace: 75",
+            ),
+            param(
+                "block_pages",
+                "pages",
+                "64",
+                "pages of a logical block, for blocks and order",
+            ),
+            param(
+                "order",
+                "",
+                "scattered",
+                "where the tiers lie: scattered (each all over the blocks) or tiers (each in blocks of its own)",
+            ),
+            param(
+                "reads",
+                "%",
+                "0",
+                "share of the requests that are reads, at most 99",
+            ),
             SEED,
             ARRIVAL,
             GAP,
@@ -175,7 +204,12 @@ const GENERATORS: &[GeneratorInfo] = &[
             SPACE,
             REQUESTS,
             PAGES,
-            param("reads", "%", "50", "share of the requests that are reads"),
+            param(
+                "reads",
+                "%",
+                "50",
+                "share of the requests that are reads; it may have one decimal",
+            ),
             param(
                 "sequential",
                 "%",
@@ -200,6 +234,12 @@ const GENERATORS: &[GeneratorInfo] = &[
                 "%",
                 "20",
                 "share of the requests that go to random places",
+            ),
+            param(
+                "sequential",
+                "",
+                "front",
+                "where the others go: front (on from the last sequential one) or continue (on from the last request, as in Iometer)",
             ),
             SEED,
             ARRIVAL,
@@ -287,6 +327,26 @@ impl<'a> Values<'a> {
         self.number(param, 0, 100)
     }
 
+    /// The read share: whole, or with one decimal.
+    pub fn reads(&self) -> Result<Reads, GenerateError> {
+        let text = self.text("reads");
+        let Some((whole, tenth)) = text.split_once('.') else {
+            let share = self.percent("reads")?;
+            return Ok(Reads { of: 100, share });
+        };
+        let number = |text: &str| crate::parse::number(text.as_bytes());
+        match (number(whole), tenth.len(), number(tenth)) {
+            (Some(whole @ 0..=99), 1, Some(tenth)) => Ok(Reads {
+                of: 1000,
+                share: whole * 10 + tenth,
+            }),
+            _ => Err(self.wrong(
+                "reads",
+                &format!("'{text}' is not a number from 0 to 100 with at most one decimal"),
+            )),
+        }
+    }
+
     pub fn space(&self) -> Result<u64, GenerateError> {
         self.number("space", 1, MAX_SPACE)
     }
@@ -329,6 +389,19 @@ impl<'a> Values<'a> {
                     &format!("'{}' is not a list as 10:50,20:20,70:30", self.text(param)),
                 )
             })
+    }
+
+    /// Which of two words a parameter is: whether it is the second.
+    pub fn is_second(
+        &self,
+        param: &str,
+        [first, second]: [&str; 2],
+    ) -> Result<bool, GenerateError> {
+        match self.text(param) {
+            word if word == first => Ok(false),
+            word if word == second => Ok(true),
+            other => Err(self.wrong(param, &format!("'{other}' is not {first} or {second}"))),
+        }
     }
 
     pub fn arrival(&self) -> Result<Arrival, GenerateError> {

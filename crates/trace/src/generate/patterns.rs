@@ -81,16 +81,20 @@ impl Iterator for Tpcc {
     }
 }
 
-/// The read share of the plain generators: one draw a request, none for 0 and 100.
+/// The read share of the plain generators: one draw a request, none for 0 and 100 %.
 #[derive(Clone, Copy)]
-pub(crate) struct Reads(pub u64);
+pub(crate) struct Reads {
+    /// Reads of so many requests: 100 where the share is a whole percentage, or else 1,000.
+    pub of: u64,
+    pub share: u64,
+}
 
 impl Reads {
     fn op(self, random: &mut SplitMix64) -> Op {
-        match self.0 {
+        match self.share {
             0 => Op::Write,
-            100 => Op::Read,
-            share if random.below(100) < share => Op::Read,
+            share if share == self.of => Op::Read,
+            share if random.below(self.of) < share => Op::Read,
             _ => Op::Write,
         }
     }
@@ -211,8 +215,10 @@ pub(crate) struct Randomness {
     pub slots: u64,
     pub n: u32,
     pub share: u64,
-    /// Sequential writes so far.
-    pub front: u64,
+    /// Whether a sequential write follows the request before it, not the sequential write before it.
+    pub continues: bool,
+    /// The place of the next sequential write.
+    pub next: u64,
     pub left: u64,
 }
 
@@ -222,10 +228,14 @@ impl Iterator for Randomness {
     fn next(&mut self) -> Option<Step> {
         self.left = self.left.checked_sub(1)?;
         let slot = if self.random.below(100) < self.share {
-            self.random.below(self.slots)
+            let slot = self.random.below(self.slots);
+            if self.continues {
+                self.next = (slot + 1) % self.slots;
+            }
+            slot
         } else {
-            let slot = self.front % self.slots;
-            self.front += 1;
+            let slot = self.next;
+            self.next = (slot + 1) % self.slots;
             slot
         };
         Some((Op::Write, slot * u64::from(self.n), self.n))

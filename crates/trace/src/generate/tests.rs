@@ -209,6 +209,109 @@ fn the_schedule_does_not_change_the_addresses() {
     }
 }
 
+/// The rule of docs/spec/workload-analysis.md, section 5, once more and slowly: blocks and places of the tiers.
+#[test]
+fn the_working_set_lies_in_its_share_of_the_blocks() {
+    let (space, block_pages) = (4096_u64, 64);
+    let run = |order: &str, blocks: &str| {
+        let params = [
+            ("space", "4096"),
+            ("writes", "20000"),
+            ("blocks", blocks),
+            ("order", order),
+        ];
+        all("tpcc", &params)
+    };
+    let plain = all("tpcc", &[("space", "4096"), ("writes", "20000")]);
+    assert_eq!(run("scattered", "100"), plain);
+    let chosen: Vec<u64> = (0..space / block_pages)
+        .filter(|b| (b + 1) * 75 / 100 > b * 75 / 100)
+        .collect();
+    assert_eq!(chosen.len(), 48);
+    for order in ["scattered", "tiers"] {
+        let requests = run(order, "75");
+        // Further pages of a request lie where they lie; its first is one of the working set.
+        let mut writes = std::collections::HashMap::new();
+        for r in &requests {
+            *writes.entry(r.lpn).or_insert(0u32) += 1;
+        }
+        assert!(writes.len() <= 4096 * 35 / 100 && writes.len() > 1300);
+        let blocks: HashSet<u64> = writes.keys().map(|lpn| lpn / block_pages).collect();
+        assert_eq!(blocks.len(), 48, "{order}");
+        assert!(blocks.iter().all(|block| chosen.contains(block)), "{order}");
+        // 35 of 75 pages of a block: a tier of its own fills its blocks as the others do.
+        let in_first_tier: u32 = (writes.iter())
+            .filter(|(lpn, _)| chosen[..4].contains(&(*lpn / block_pages)))
+            .map(|(_, n)| n)
+            .sum();
+        let share = f64::from(in_first_tier) / 20_000.0;
+        let expected = if order == "tiers" {
+            0.45..0.55
+        } else {
+            0.06..0.11
+        };
+        assert!(expected.contains(&share), "{order}: {share}");
+    }
+    let tiers = run("tiers", "75");
+    assert_eq!((hash(&tiers), distinct(&tiers)), GOLDEN_TIERS);
+}
+
+/// As computed by a program of twenty lines written from the page alone.
+const GOLDEN_TIERS: (u64, usize) = (7_374_286_745_924_806_032, 1698);
+
+/// With `continue` a sequential write follows the request before it, as Iometer has it.
+#[test]
+fn sequential_writes_continue() {
+    let of = |word: &str| -> Vec<u64> {
+        let params = [
+            ("space", "40"),
+            ("n", "4"),
+            ("requests", "2000"),
+            ("random", "30"),
+            ("sequential", word),
+        ];
+        all("randomness", &params)
+            .iter()
+            .map(|r| r.lpn / 4)
+            .collect()
+    };
+    let (front, following) = (of("front"), of("continue"));
+    let follows = |slots: &[u64]| {
+        let pairs = slots.windows(2);
+        pairs.filter(|pair| pair[1] == (pair[0] + 1) % 10).count()
+    };
+    // The same draws: what is random is random in both. 70 % are sequential, and of the others a tenth by chance.
+    assert!(
+        (1400..1540).contains(&follows(&following)),
+        "{}",
+        follows(&following)
+    );
+    assert!(follows(&front) < 1150, "{}", follows(&front));
+    let mut random = SplitMix64::new(1);
+    let (mut ahead, mut before) = (0, 9);
+    for (&front, &slot) in front.iter().zip(&following) {
+        if random.below(100) < 30 {
+            let drawn = random.below(10);
+            assert_eq!((front, slot), (drawn, drawn));
+        } else {
+            assert_eq!((front, slot), (ahead % 10, (before + 1) % 10));
+            ahead += 1;
+        }
+        before = slot;
+    }
+}
+
+#[test]
+fn read_shares_with_a_decimal() {
+    let reads = |share: &str| {
+        let requests = all("zipf", &[("reads", share)]);
+        requests.iter().filter(|r| r.op == Op::Read).count()
+    };
+    assert!((99_860..99_940).contains(&reads("99.9")));
+    assert!((450..550).contains(&reads("0.5")));
+    assert_eq!((reads("0"), reads("0.0"), reads("100")), (0, 0, 100_000));
+}
+
 #[test]
 fn wrong_parameters() {
     let message = |name: &str, params: &[(&str, &str)]| match build(name, params) {
@@ -226,6 +329,11 @@ fn wrong_parameters() {
     assert!(message("tpcc", &[("tiers", "x")]).contains("list"));
     assert!(message("tpcc", &[("space", "10"), ("tiers", "1:50,99:50")]).contains("no page"));
     assert!(message("tpcc", &[("reads", "100")]).contains("99"));
+    assert!(message("tpcc", &[("blocks", "30")]).contains("no room"));
+    assert!(message("tpcc", &[("blocks", "30"), ("order", "tiers")]).contains("no room"));
+    assert!(message("tpcc", &[("order", "any")]).contains("scattered or tiers"));
+    assert!(message("randomness", &[("sequential", "back")]).contains("front or continue"));
+    assert!(message("zipf", &[("reads", "99.95")]).contains("one decimal"));
     assert!(message("zipf", &[("theta", "nan")]).contains("theta"));
     assert!(message("sequential", &[("space", "2"), ("streams", "3")]).contains("small"));
     assert!(message("uniform", &[("arrival", "often")]).contains("fixed"));

@@ -2,9 +2,31 @@
 
 /// A histogram of 64-bit numbers with a relative error of at most 1/2048: exact below 2,048, then 1,024
 /// steps for each power of two.
-#[derive(Debug)]
-struct Histogram {
+#[derive(Debug, Default)]
+pub(crate) struct Histogram {
     counts: Vec<u64>,
+}
+
+impl Histogram {
+    pub fn add(&mut self, value: u64) {
+        let i = index(value);
+        if self.counts.len() <= i {
+            self.counts.resize(i + 1, 0);
+        }
+        self.counts[i] += 1;
+    }
+
+    /// How many are below a number at which a step begins.
+    pub fn below(&self, start: u64) -> u64 {
+        debug_assert_eq!(start_of_step(start), start);
+        self.counts.iter().take(index(start)).sum()
+    }
+}
+
+/// The largest number up to this one at which a step begins: its first 11 bits. Twice that begins one too.
+pub(crate) fn start_of_step(value: u64) -> u64 {
+    let cut = 53u32.saturating_sub(value.leading_zeros());
+    value >> cut << cut
 }
 
 const EXACT: u64 = 2048;
@@ -43,7 +65,7 @@ pub(crate) struct Gaps {
 impl Default for Gaps {
     fn default() -> Self {
         Gaps {
-            histogram: Histogram { counts: Vec::new() },
+            histogram: Histogram::default(),
             number: 0,
             last: None,
             earliest: u64::MAX,
@@ -56,11 +78,7 @@ impl Default for Gaps {
 impl Gaps {
     pub fn add(&mut self, arrival: u64) {
         if let Some(last) = self.last {
-            let i = index(arrival.saturating_sub(last));
-            if self.histogram.counts.len() <= i {
-                self.histogram.counts.resize(i + 1, 0);
-            }
-            self.histogram.counts[i] += 1;
+            self.histogram.add(arrival.saturating_sub(last));
             self.number += 1;
             self.backwards += u64::from(arrival < last);
         }
@@ -103,6 +121,22 @@ mod tests {
             let back = value(index(v));
             assert!(back.abs_diff(v) <= v / 2048, "{v} {back}");
         }
+    }
+
+    #[test]
+    fn counts_below_the_start_of_a_step_are_exact() {
+        let mut histogram = Histogram::default();
+        (0..20_000).for_each(|value| histogram.add(value));
+        for value in [0, 1, 2047, 2048, 2049, 4097, 8191, 8195, 9_999] {
+            let start = start_of_step(value);
+            assert!(
+                start <= value && value - start <= value / 1024,
+                "{value} {start}"
+            );
+            assert_eq!(histogram.below(start), start);
+            assert_eq!(histogram.below(2 * start), 2 * start);
+        }
+        assert_eq!(start_of_step(u64::MAX).count_ones(), 11);
     }
 
     #[test]

@@ -30,16 +30,47 @@ mod tests;
 use std::collections::BTreeMap;
 
 pub use result::{
-    Classes, IntervalBound, Intervals, SizeClass, SkewPoint, Statistics, VolumeStatistics,
+    Classes, IntervalBound, Intervals, SecondChance, SizeClass, SkewPoint, Statistics,
+    VolumeStatistics,
 };
 
 use crate::{Op, Request};
-use gaps::Gaps;
+use gaps::{Gaps, Histogram, start_of_step};
 use pages::PageTable;
 use sizes::Sizes;
 
+/// The size of a log area.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LogSize {
+    /// In percent of the distinct pages that the trace touches.
+    Percent(f64),
+    /// In pages.
+    Pages(u64),
+}
+
+impl std::str::FromStr for LogSize {
+    type Err = String;
+
+    /// `5%`, or `4096` for pages.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let size = match text.strip_suffix('%') {
+            Some(percent) => percent.trim().parse().ok().map(Self::Percent),
+            None => crate::parse::number(text.replace('_', "").as_bytes()).map(Self::Pages),
+        };
+        match size {
+            Some(Self::Percent(percent)) if percent > 0.0 && percent <= 1000.0 => {
+                Ok(Self::Percent(percent))
+            }
+            Some(Self::Pages(pages)) if pages > 0 => Ok(Self::Pages(pages)),
+            _ => Err(format!(
+                "'{text}' is not a size of a log area, as 5% (of the pages touched) or 4096 (pages)"
+            )),
+        }
+    }
+}
+
 /// What to count, and in which units.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct StatsOptions {
     /// Bytes of a page: the unit of page writes, intervals, skew and footprint.
     pub page_bytes: u32,
@@ -50,6 +81,8 @@ pub struct StatsOptions {
     pub interval_bounds: Vec<u64>,
     /// The log window `M * P` of a scheme, in page writes.
     pub log_window: Option<u64>,
+    /// The sizes of log areas for which [`Statistics::second_chances`] is taken.
+    pub log_sizes: Vec<LogSize>,
     /// A page is hot if its mean write interval is below this.
     pub hot_below: u64,
     /// A page is cold if its mean write interval is above this.
@@ -81,6 +114,9 @@ impl Default for StatsOptions {
             size_unit: 512,
             interval_bounds,
             log_window: None,
+            log_sizes: [3.0, 5.0, 10.0, 20.0, 25.0, 40.0]
+                .map(LogSize::Percent)
+                .into(),
             hot_below: 100_000,
             cold_above: 500_000,
             skew_shares: vec![100, 500, 1000, 2000, 3000, 4000, 5000, 7500, 10_000],
@@ -113,6 +149,8 @@ pub struct Stats {
     between: Vec<u64>,
     within_window: u64,
     interval_sum: u128,
+    /// All intervals, in narrow steps.
+    distances: Histogram,
     sizes: Sizes,
     gaps: Gaps,
     /// Where the last requests ended: volume and address, a ring.
@@ -140,6 +178,7 @@ impl Stats {
             table: PageTable::default(),
             within_window: 0,
             interval_sum: 0,
+            distances: Histogram::default(),
             gaps: Gaps::default(),
             ends: Vec::new(),
             next_end: 0,
@@ -210,7 +249,7 @@ impl Stats {
         let bounds = &self.options.interval_bounds;
         let window = self.options.log_window.unwrap_or(0);
         let (between, within) = (&mut self.between, &mut self.within_window);
-        let sum = &mut self.interval_sum;
+        let (sum, distances) = (&mut self.interval_sum, &mut self.distances);
         let mut fresh = 0;
         self.table.write(volume, first, last, |page| {
             if !page.touched() {
@@ -222,6 +261,7 @@ impl Stats {
                     between[i] += 1;
                     *within += u64::from(interval < window);
                     *sum += u128::from(interval);
+                    distances.add(interval);
                 }
                 None => fresh += 1,
             }
@@ -292,6 +332,7 @@ impl Stats {
         result.mean_gap_ns = share(result.duration_ns, result.requests.saturating_sub(1));
         result.median_gap_ns = self.gaps.median();
         self.intervals(&mut result);
+        result.second_chances = self.second_chances(&result);
         self.skew(&mut result);
         if self.options.sizes {
             result.write_sizes = self.sizes.finish();
@@ -348,6 +389,32 @@ impl Stats {
                 })
                 .collect(),
         };
+    }
+
+    /// By size of the log area: page writes that outlive a log window, and those of them that die in the next.
+    fn second_chances(&self, result: &Statistics) -> Vec<SecondChance> {
+        let of = |&size: &LogSize| {
+            let (percent, pages) = match size {
+                LogSize::Percent(percent) => {
+                    let pages = result.footprint_pages as f64 * percent / 100.0;
+                    (Some(percent), pages.floor() as u64)
+                }
+                LogSize::Pages(pages) => (None, pages),
+            };
+            // At most 2^62, so that twice as much is a number.
+            let log_window = start_of_step(pages.clamp(1, 1 << 62));
+            let dead = self.distances.below(log_window);
+            let survivors = result.page_writes - dead;
+            let dying = self.distances.below(2 * log_window) - dead;
+            SecondChance {
+                percent,
+                log_window,
+                survivors,
+                dying,
+                dying_share: (survivors > 0).then(|| dying as f64 / survivors as f64),
+            }
+        };
+        self.options.log_sizes.iter().map(of).collect()
     }
 
     /// The share of the page writes that go to the most written pages.

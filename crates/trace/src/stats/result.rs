@@ -65,6 +65,8 @@ pub struct Statistics {
     pub sequential_share: Option<f64>,
     /// The write intervals.
     pub intervals: Intervals,
+    /// What a second chance in a log area would do, by its size.
+    pub second_chances: Vec<SecondChance>,
     /// The pages by class.
     pub classes: Classes,
     /// The write skew, by growing share of pages.
@@ -104,6 +106,21 @@ pub struct IntervalBound {
     pub by_write: u64,
     /// Pages with a mean interval of at most the bound (of [`Intervals::pages`]).
     pub by_page: u64,
+}
+
+/// A log area of one size: how many of the pages that outlive a log window die in the next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SecondChance {
+    /// The size in percent of the pages touched, if it was given so.
+    pub percent: Option<f64>,
+    /// The log window: page writes that the log area takes, cut to 11 significant bits.
+    pub log_window: u64,
+    /// Page writes whose page is not written again in the log window behind them: survivors.
+    pub survivors: u64,
+    /// Survivors whose page is written again in the log window after that.
+    pub dying: u64,
+    /// Dying survivors over survivors.
+    pub dying_share: Option<f64>,
 }
 
 /// Written pages by their mean write interval.

@@ -191,3 +191,62 @@ fn class_borders_belong_to_warm() {
     assert_eq!(classes(3, 3), (2, 0, 0, 2));
     assert_eq!(classes(1, 1), (0, 1, 1, 2));
 }
+
+/// Against the rule written out: for each page write, when its page is written next.
+#[test]
+fn survivors_that_die_in_the_next_window() {
+    let mut random = generate::SplitMix64::new(5);
+    let trace: Vec<(Op, u64, u64)> = (0..3000)
+        .map(|_| {
+            let reach = 1 + random.below(400);
+            (Op::Write, random.below(reach), 1 + random.below(3))
+        })
+        .collect();
+    let writes: Vec<u64> = trace
+        .iter()
+        .flat_map(|&(_, first, n)| first..first + n)
+        .collect();
+    let sizes = [
+        LogSize::Percent(10.0),
+        LogSize::Pages(1),
+        LogSize::Pages(100),
+        LogSize::Pages(5000),
+    ];
+    let s = pages(
+        &trace,
+        StatsOptions {
+            log_sizes: sizes.into(),
+            ..StatsOptions::default()
+        },
+    );
+    let windows: Vec<u64> = s.second_chances.iter().map(|c| c.log_window).collect();
+    assert_eq!(windows, [s.footprint_pages / 10, 1, 100, 5000 / 4 * 4]);
+    for chance in &s.second_chances {
+        let window = chance.log_window as usize;
+        let (mut survivors, mut dying) = (0, 0);
+        for (t, page) in writes.iter().enumerate() {
+            let next = writes[t + 1..].iter().position(|other| other == page);
+            // The number of page writes to it, that one included.
+            let distance = next.map(|between| between + 1);
+            survivors += u64::from(distance.is_none_or(|distance| distance > window));
+            dying += u64::from(
+                distance.is_some_and(|distance| distance > window && distance <= 2 * window),
+            );
+        }
+        assert_eq!(
+            (chance.survivors, chance.dying),
+            (survivors, dying),
+            "window {window}"
+        );
+        let share = dying as f64 / survivors as f64;
+        assert_eq!(chance.dying_share, Some(share));
+    }
+    assert!(s.second_chances[0].dying > 100);
+    assert_eq!("7.5%".parse(), Ok(LogSize::Percent(7.5)));
+    assert_eq!("4_096".parse(), Ok(LogSize::Pages(4096)));
+    assert!(
+        "0".parse::<LogSize>().is_err()
+            && "-1%".parse::<LogSize>().is_err()
+            && "x".parse::<LogSize>().is_err()
+    );
+}

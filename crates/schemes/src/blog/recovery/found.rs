@@ -37,6 +37,8 @@ pub struct Found {
     pub blocks: Vec<Block>,
     /// By logical block: its log blocks in order, each with the sequence number of its first page there.
     pub held: Vec<Vec<(u64, Pbn)>>,
+    /// For each of these its slot in the DLT row.
+    pub slots: Vec<Vec<u32>>,
     /// First block of the die.
     pub first: u32,
 }

@@ -68,6 +68,7 @@ impl Events {
             let end_ns = add_ns(release_ns, shape.times_ns(copies));
             self.start(device, release_ns);
             self.end(device, end_ns);
+            self.passed_gate(device, index, end_ns);
             return;
         }
         if !on_bus {

@@ -1,9 +1,12 @@
 //! Tests of the clocks: by hand, by formula, and at random against the replayer.
 
 mod host;
+mod pcm;
 mod random;
 mod robust;
 mod worked;
+
+use floatgate_core::pcm::PcmSetup;
 
 use super::list::ListOp;
 use super::{Clock, Completion, FlashOp, Machine, Mode, OpKind};
@@ -135,6 +138,7 @@ fn random_machine(rng: &mut Rng) -> Machine {
         out_ps: time(25_000),
         pcm_read_ns: time(115),
         pcm_write_ns: time(90_000),
+        pcm: PcmSetup::default(),
         channels,
         dies: channels * (1 + rng.below(4) as u32) + rng.below(2) as u32,
         planes: 4,
