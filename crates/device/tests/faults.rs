@@ -9,7 +9,7 @@ use floatgate_core::rng::SplitMix64;
 use floatgate_core::wear::WearLeveling;
 use floatgate_core::{Ftl, Lpn};
 use floatgate_core::{Pbn, Ppn};
-use floatgate_device::faulty::FaultPlan;
+use floatgate_device::faulty::{Cut, CutKind, FaultPlan};
 use floatgate_device::nand::Spare;
 use floatgate_device::spares::pairs::PairGuard;
 use floatgate_device::{
@@ -305,6 +305,50 @@ fn a_lost_page_is_an_error_and_never_other_bytes() {
             let (good, errors) = scheme.life.0(LosingPages(seed));
             println!("{}: {good} pages read, {errors} errors", scheme.info.key);
             assert!(errors > 0 || good > 0);
+        }
+    }
+}
+
+/// A program fails, its block moves to a spare one, and the power is cut there: what the move leaves behind is free after
+/// the mount, else the spare blocks would be used up by moves that never happened.
+#[test]
+fn what_a_cut_move_leaves_behind_is_a_free_block_again() {
+    const PAGES: u32 = 8;
+    let options = SparesOptions {
+        spare_blocks: 3,
+        pair_guard: PairGuard::Off,
+        wear_leveling: WearLeveling::Off,
+        wear_gap: 0,
+    };
+    let shape = chip(1, 4, PAGES, 1, &options);
+    // The pages 0 to 4, the failure of page 5, and some copies of the move.
+    for at in 6..11 {
+        let plan = FaultPlan {
+            program_failures: vec![5],
+            cut: Some(Cut {
+                at,
+                kind: CutKind::Torn,
+            }),
+            ..FaultPlan::default()
+        };
+        let faulty = Faulty::new(RamNand::new(&shape, PAGE_BYTES), plan).unwrap();
+        let mut spares = Spares::format(faulty, options).unwrap();
+        let outcome = (0..PAGES).try_for_each(|page| {
+            let spare = Spare::new(Oob::new(Lpn(page), Role::Data), u64::from(page) + 1);
+            spares.program(Ppn(page), &spare, &[1; PAGE_BYTES])
+        });
+        assert!(matches!(outcome, Err(NandError::PowerCut)), "{outcome:?}");
+        let torn = spares.into_nand().into_inner();
+        let mounted = Spares::mount(torn, options).unwrap();
+        let places: Vec<Pbn> = (0..4)
+            .filter_map(|block| mounted.place(Pbn(block)))
+            .collect();
+        for block in (0..shape.blocks()).map(Pbn).filter(|b| !places.contains(b)) {
+            let is_programmed = |page| mounted.nand().is_programmed(shape.ppn(block, page));
+            assert!(
+                !(0..PAGES).any(is_programmed),
+                "cut at {at}: {block:?} stands for nothing and keeps its pages"
+            );
         }
     }
 }

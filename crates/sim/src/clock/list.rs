@@ -183,6 +183,15 @@ pub fn check(vector: &TimingVector) -> Result<(), String> {
 /// A sentence for the user if the machine or an operation makes no sense, or
 /// if a time does not fit.
 pub fn replay(config: &TimingConfig, ops: &[ListOp]) -> Result<Vec<(u64, u64)>, String> {
+    let takes_bytes = |op: &ListOp| matches!(op.op, OpKind::Read | OpKind::Program);
+    let wrong = ops
+        .iter()
+        .position(|op| op.bytes.is_some() && !takes_bytes(op));
+    if let Some(number) = wrong {
+        return Err(format!(
+            "operation {number}: only a read and a program take `bytes`; leave it out"
+        ));
+    }
     replay_on(&config.machine(), ops)
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Instant;
 
 use floatgate_catalog::Scheme;
@@ -41,6 +42,8 @@ pub struct Bench<'a> {
     pub journals: Option<(PathBuf, bool)>,
     /// Traces that were decoded, by what tells them from others.
     pub traces: HashMap<String, Decoded>,
+    /// What came of runs on bundled traces, by the names of their cells: several figures of a paper are of one run.
+    pub played: HashMap<String, Rc<record::Outcome>>,
 }
 
 /// A run of a study, by what was varied.
@@ -101,7 +104,7 @@ impl Bench<'_> {
             self.study(key, item, i, study, &formulas, &mut all)?;
         }
         // Bundled traces serve other items too; generated ones would fill the memory.
-        self.traces.retain(|name, _| name.starts_with("bundled"));
+        self.traces.retain(|name, _| is_shared(name));
         all.seconds = begin.elapsed().as_secs_f64();
         Ok(all)
     }
@@ -149,8 +152,11 @@ impl Bench<'_> {
         let scans = Scans::of(&cases, &traces);
         devices::size(&mut cases, &scans, self.schemes, &named);
         let cells = play::cells(&cases, &variants, &identities)?;
+        let (known, new): (Vec<_>, Vec<_>) = cells
+            .into_iter()
+            .partition(|cell| self.played.contains_key(cell.key()));
         let stage = Stage {
-            cells: &cells,
+            cells: &new,
             traces: &traces,
             scans: &scans,
             keep_records: true,
@@ -162,9 +168,31 @@ impl Bench<'_> {
             (PathBuf::from(path), *fresh)
         });
         let out = path.as_ref().map(|(path, fresh)| (Path::new(path), *fresh));
-        let workers = parallel::workers(self.jobs, &settings, cells.len());
-        let (played, journal) = stage.play(out, workers)?;
-        all.journals.extend(journal);
+        let workers = parallel::workers(self.jobs, &settings, new.len());
+        let played = match new.is_empty() {
+            true => Vec::new(),
+            false => {
+                let (played, journal) = stage.play(out, workers)?;
+                all.journals.extend(journal);
+                played
+            }
+        };
+        let known = known.into_iter().map(|cell| {
+            let result = self.played[cell.key()].clone();
+            (cell, Some(result))
+        });
+        let known: Vec<_> = known.collect();
+        let mut results = Vec::new();
+        for (cell, played) in new.into_iter().zip(played) {
+            let result = played.result.map(Rc::new);
+            if let Some(result) = &result
+                && is_shared(&identities[cell.case.trace])
+            {
+                self.played.insert(cell.key().into(), result.clone());
+            }
+            results.push((cell, result));
+        }
+        results.extend(known);
         for axis in &axes {
             let known = all.axes.entry(axis.key.clone()).or_default();
             for value in (0..axis.count()).map(|i| axis.value(i).to_string()) {
@@ -180,7 +208,7 @@ impl Bench<'_> {
                 .collect(),
             false => Vec::new(),
         };
-        for (cell, played) in cells.iter().zip(played) {
+        for (cell, result) in &results {
             let varied: BTreeMap<String, String> = cell
                 .case
                 .varied(&axes)
@@ -188,7 +216,7 @@ impl Bench<'_> {
                 .map(|(key, value)| (key.clone(), value.to_string()))
                 .collect();
             let label = &cell.variant.label;
-            let record = match &played.result {
+            let record = match result.as_deref() {
                 Some(record::Outcome::Record(record)) => record,
                 Some(record::Outcome::Failed(failed)) => {
                     let reason = match &failed.reason {
@@ -256,6 +284,11 @@ impl Bench<'_> {
         let formula = Formula::parse(&exact.value).map_err(in_item)?;
         formula.value(&all).map_err(in_item)
     }
+}
+
+/// Whether a trace is one of those that several items take.
+fn is_shared(identity: &str) -> bool {
+    identity.contains("\"bundled ")
 }
 
 /// What `floatgate trace info` tells of a trace, in pages of the device.

@@ -127,6 +127,13 @@ fn a_vector_is_read_and_checked() {
     assert_eq!(vector.config.part.t_r_oob, None);
     assert_eq!(vector.config.machine().t_r_oob_ns, 20_000);
     assert_eq!(list::check(&vector), Ok(()));
+    for (number, refused) in [(0, false), (1, true), (2, false), (3, true), (4, true)] {
+        let mut vector = vector.clone();
+        vector.ops[number].bytes = Some(528);
+        let refusal = list::check(&vector).err();
+        let named = refusal.is_some_and(|why| why.contains("`bytes`"));
+        assert_eq!(named, refused, "operation {number}");
+    }
     vector.total += 1;
     assert!(list::check(&vector).is_err_and(|why| why.contains("total")));
     vector.times[2].0 = 1;
