@@ -77,10 +77,13 @@ pub struct Runs {
 }
 
 /// A study as it runs in one of the forms.
+#[derive(Clone)]
 struct Asked {
     traces: Vec<String>,
     set: Vec<String>,
     vary: Vec<String>,
+    /// Which seed it is of, if each seed runs by itself.
+    seed: Option<usize>,
 }
 
 impl Bench<'_> {
@@ -101,7 +104,9 @@ impl Bench<'_> {
             if study.quick.skip && !self.is_full {
                 continue;
             }
-            self.study(key, item, i, study, &formulas, &mut all)?;
+            for asked in by_seed(asked(item, study, self.is_full), study.zip) {
+                self.study(key, item, i, asked, &formulas, &mut all)?;
+            }
         }
         // Bundled traces serve other items too; generated ones would fill the memory.
         self.traces.retain(|name, _| is_shared(name));
@@ -114,11 +119,11 @@ impl Bench<'_> {
         key: &str,
         item: &Item,
         place: usize,
-        study: &Study,
+        asked: Asked,
         formulas: &[(String, Formula)],
         all: &mut Runs,
     ) -> Outcome<()> {
-        let asked = asked(item, study, self.is_full);
+        let study = &item.study[place];
         all.commands.push(command(study, &asked));
         let mut varied = asked.vary.clone();
         if asked.traces.len() > 1 {
@@ -132,7 +137,7 @@ impl Bench<'_> {
                 _ => Vec::new(),
             },
             columns: ColumnsArgs::default(),
-            set: asked.set,
+            set: asked.set.clone(),
             json: false,
             report: None,
         };
@@ -161,7 +166,10 @@ impl Bench<'_> {
             scans: &scans,
             keep_records: true,
         };
-        let name = format!("{}-{}", key.replace('/', "-"), study.name);
+        let mut name = format!("{}-{}", key.replace('/', "-"), study.name);
+        if let Some(seed) = asked.seed {
+            name.push_str(&format!("-{seed}"));
+        }
         let path = self.journals.as_ref().map(|(base, fresh)| {
             let mut path = base.clone().into_os_string();
             path.push(format!(".{name}"));
@@ -209,12 +217,15 @@ impl Bench<'_> {
             false => Vec::new(),
         };
         for (cell, result) in &results {
-            let varied: BTreeMap<String, String> = cell
+            let mut varied: BTreeMap<String, String> = cell
                 .case
                 .varied(&axes)
                 .iter()
                 .map(|(key, value)| (key.clone(), value.to_string()))
                 .collect();
+            if asked.seed.is_some() {
+                varied.insert("trace".into(), asked.traces[0].clone());
+            }
             let label = &cell.variant.label;
             let record = match result.as_deref() {
                 Some(record::Outcome::Record(record)) => record,
@@ -326,7 +337,21 @@ fn asked(item: &Item, study: &Study, is_full: bool) -> Asked {
         },
         set: merged(&own, quick.map_or(&none, |quick| &quick.set)),
         vary: merged(&study.vary, quick.map_or(&none, |quick| &quick.vary)),
+        seed: None,
     }
+}
+
+/// Values in step are in step with each other and not with the seeds: then each seed runs by itself.
+fn by_seed(asked: Asked, in_step: bool) -> Vec<Asked> {
+    if !in_step || asked.traces.len() < 2 {
+        return vec![asked];
+    }
+    let alone = |(i, trace): (usize, &String)| Asked {
+        traces: vec![trace.clone()],
+        seed: Some(i + 1),
+        ..asked.clone()
+    };
+    asked.traces.iter().enumerate().map(alone).collect()
 }
 
 /// The command that gives the runs of a study.
@@ -370,6 +395,21 @@ mod tests {
 
     fn texts(list: &[&str]) -> Vec<String> {
         list.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn values_in_step_run_once_for_each_seed() {
+        let asked = Asked {
+            traces: texts(&["a", "b"]),
+            set: Vec::new(),
+            vary: texts(&["x=1,2,3", "y=4,5,6"]),
+            seed: None,
+        };
+        assert_eq!(by_seed(asked.clone(), false).len(), 1);
+        let alone = by_seed(asked, true);
+        let of_each: Vec<_> = alone.iter().map(|a| (&*a.traces[0], a.seed)).collect();
+        assert_eq!(of_each, [("a", Some(1)), ("b", Some(2))]);
+        assert!(alone.iter().all(|a| a.traces.len() == 1 && a.vary.len() == 2));
     }
 
     #[test]
