@@ -39,11 +39,20 @@ impl Measured {
         self.values.iter().copied().reduce(f64::max)
     }
 
-    /// How many runs lie on the paper's side.
-    fn same_direction(&self, paper: f64) -> usize {
-        let side = |x: f64| (x - self.middle).partial_cmp(&0.0);
-        let same = |x: &&f64| side(**x) == side(paper);
+    /// How many runs go the paper's way: lie on its side of the middle, or keep its limit where it says "at most" or
+    /// where the limit is the middle itself.
+    fn same_direction(&self, paper: (f64, f64), sense: Sense) -> usize {
+        let same = |x: &&f64| self.goes_along(**x, paper, sense);
         self.values.iter().filter(same).count()
+    }
+
+    fn goes_along(&self, x: f64, (from, to): (f64, f64), sense: Sense) -> bool {
+        let side = |x: f64| (x - self.middle).partial_cmp(&0.0);
+        match sense {
+            Sense::AtMost => x <= to,
+            Sense::AtLeast if from == self.middle => x >= from,
+            _ => side(x) == side((from + to) / 2.0),
+        }
     }
 
     fn verdict(&self, paper: (f64, f64), sense: Sense) -> Verdict {
@@ -51,7 +60,7 @@ impl Measured {
             return Verdict::NotAttempted;
         };
         let (from, to) = paper;
-        let all_agree = self.same_direction((from + to) / 2.0) == self.values.len();
+        let all_agree = self.same_direction(paper, sense) == self.values.len();
         let slack = |x: f64| (x - self.middle).abs() * TOLERANCE;
         let is_reproduced = match sense {
             Sense::About => {
@@ -62,10 +71,9 @@ impl Measured {
             Sense::AtLeast => mean >= from && (all_agree || !self.is_comparison),
             Sense::AtMost => largest <= to,
         };
-        let side = |x: f64| (x - self.middle).partial_cmp(&0.0);
         let goes_along = match (self.is_comparison, sense) {
             (_, Sense::AtMost) => mean <= to * SAME_SIZE,
-            (true, _) => side(mean) == side((from + to) / 2.0),
+            (true, _) => self.goes_along(mean, paper, sense),
             (false, Sense::AtLeast) => mean >= from / SAME_SIZE,
             (false, Sense::About) => {
                 let (low, high) = (from.min(from / SAME_SIZE), to.max(to * SAME_SIZE));
@@ -178,7 +186,7 @@ fn row(
 ) -> NumberRow {
     let direction = measured
         .is_comparison
-        .then(|| measured.same_direction((paper.0 + paper.1) / 2.0) as u64);
+        .then(|| measured.same_direction(paper, sense) as u64);
     NumberRow {
         text,
         paper,
@@ -424,6 +432,12 @@ mod tests {
         assert_eq!(most(&[0.0, 0.8]), Verdict::Reproduced);
         assert_eq!(most(&[0.0, 0.9]), Verdict::SameDirection);
         assert_eq!(most(&[2.0]), Verdict::NotReproduced);
+        let better = |values: &[f64]| of(values, true).verdict((0.0, 0.0), Sense::AtLeast);
+        assert_eq!(better(&[0.0, 3.0]), Verdict::Reproduced);
+        assert_eq!(better(&[-1.0, 3.0]), Verdict::SameDirection);
+        assert_eq!(better(&[-3.0, 1.0]), Verdict::NotReproduced);
+        let kept = of(&[-1.0, 7.0, 8.0], true).same_direction((7.0, 7.0), Sense::AtMost);
+        assert_eq!(kept, 2);
         let least = |values: &[f64]| of(values, true).verdict((30.0, 30.0), Sense::AtLeast);
         assert_eq!(least(&[30.0, 40.0]), Verdict::Reproduced);
         assert_eq!(least(&[20.0, 30.0]), Verdict::SameDirection);

@@ -60,12 +60,14 @@ pub fn run(args: &PapersArgs, schemes: &[Scheme]) -> Outcome<()> {
         jobs: args.jobs,
         journals: args.out.first().map(|out| (out.clone(), args.fresh)),
         traces: HashMap::new(),
+        played: HashMap::new(),
     };
     let count: usize = papers.iter().map(|paper| paper.items.len()).sum();
     let bar = Bar::new(count as u64, "items");
     let mut items = Vec::new();
     let mut journals = Vec::new();
     for paper in &papers {
+        bench.played.clear();
         for (key, item) in &paper.items {
             bar.message(format!("{} {key}", paper.key));
             let (result, runs) = one(&mut bench, paper, key, item)?;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Instant;
 
 use floatgate_catalog::Scheme;
@@ -41,6 +42,8 @@ pub struct Bench<'a> {
     pub journals: Option<(PathBuf, bool)>,
     /// Traces that were decoded, by what tells them from others.
     pub traces: HashMap<String, Decoded>,
+    /// What came of runs on bundled traces, by the names of their cells: several figures of a paper are of one run.
+    pub played: HashMap<String, Rc<record::Outcome>>,
 }
 
 /// A run of a study, by what was varied.
@@ -74,10 +77,13 @@ pub struct Runs {
 }
 
 /// A study as it runs in one of the forms.
+#[derive(Clone)]
 struct Asked {
     traces: Vec<String>,
     set: Vec<String>,
     vary: Vec<String>,
+    /// Which seed it is of, if each seed runs by itself.
+    seed: Option<usize>,
 }
 
 impl Bench<'_> {
@@ -98,10 +104,12 @@ impl Bench<'_> {
             if study.quick.skip && !self.is_full {
                 continue;
             }
-            self.study(key, item, i, study, &formulas, &mut all)?;
+            for asked in by_seed(asked(item, study, self.is_full), study.zip) {
+                self.study(key, item, i, asked, &formulas, &mut all)?;
+            }
         }
         // Bundled traces serve other items too; generated ones would fill the memory.
-        self.traces.retain(|name, _| name.starts_with("bundled"));
+        self.traces.retain(|name, _| is_shared(name));
         all.seconds = begin.elapsed().as_secs_f64();
         Ok(all)
     }
@@ -111,11 +119,11 @@ impl Bench<'_> {
         key: &str,
         item: &Item,
         place: usize,
-        study: &Study,
+        asked: Asked,
         formulas: &[(String, Formula)],
         all: &mut Runs,
     ) -> Outcome<()> {
-        let asked = asked(item, study, self.is_full);
+        let study = &item.study[place];
         all.commands.push(command(study, &asked));
         let mut varied = asked.vary.clone();
         if asked.traces.len() > 1 {
@@ -129,7 +137,7 @@ impl Bench<'_> {
                 _ => Vec::new(),
             },
             columns: ColumnsArgs::default(),
-            set: asked.set,
+            set: asked.set.clone(),
             json: false,
             report: None,
         };
@@ -149,22 +157,50 @@ impl Bench<'_> {
         let scans = Scans::of(&cases, &traces);
         devices::size(&mut cases, &scans, self.schemes, &named);
         let cells = play::cells(&cases, &variants, &identities)?;
+        let (known, new): (Vec<_>, Vec<_>) = cells
+            .into_iter()
+            .partition(|cell| self.played.contains_key(cell.key()));
         let stage = Stage {
-            cells: &cells,
+            cells: &new,
             traces: &traces,
             scans: &scans,
             keep_records: true,
         };
-        let name = format!("{}-{}", key.replace('/', "-"), study.name);
+        let mut name = format!("{}-{}", key.replace('/', "-"), study.name);
+        if let Some(seed) = asked.seed {
+            name.push_str(&format!("-{seed}"));
+        }
         let path = self.journals.as_ref().map(|(base, fresh)| {
             let mut path = base.clone().into_os_string();
             path.push(format!(".{name}"));
             (PathBuf::from(path), *fresh)
         });
         let out = path.as_ref().map(|(path, fresh)| (Path::new(path), *fresh));
-        let workers = parallel::workers(self.jobs, &settings, cells.len());
-        let (played, journal) = stage.play(out, workers)?;
-        all.journals.extend(journal);
+        let workers = parallel::workers(self.jobs, &settings, new.len());
+        let played = match new.is_empty() {
+            true => Vec::new(),
+            false => {
+                let (played, journal) = stage.play(out, workers)?;
+                all.journals.extend(journal);
+                played
+            }
+        };
+        let known = known.into_iter().map(|cell| {
+            let result = self.played[cell.key()].clone();
+            (cell, Some(result))
+        });
+        let known: Vec<_> = known.collect();
+        let mut results = Vec::new();
+        for (cell, played) in new.into_iter().zip(played) {
+            let result = played.result.map(Rc::new);
+            if let Some(result) = &result
+                && is_shared(&identities[cell.case.trace])
+            {
+                self.played.insert(cell.key().into(), result.clone());
+            }
+            results.push((cell, result));
+        }
+        results.extend(known);
         for axis in &axes {
             let known = all.axes.entry(axis.key.clone()).or_default();
             for value in (0..axis.count()).map(|i| axis.value(i).to_string()) {
@@ -180,15 +216,18 @@ impl Bench<'_> {
                 .collect(),
             false => Vec::new(),
         };
-        for (cell, played) in cells.iter().zip(played) {
-            let varied: BTreeMap<String, String> = cell
+        for (cell, result) in &results {
+            let mut varied: BTreeMap<String, String> = cell
                 .case
                 .varied(&axes)
                 .iter()
                 .map(|(key, value)| (key.clone(), value.to_string()))
                 .collect();
+            if asked.seed.is_some() {
+                varied.insert("trace".into(), asked.traces[0].clone());
+            }
             let label = &cell.variant.label;
-            let record = match &played.result {
+            let record = match result.as_deref() {
                 Some(record::Outcome::Record(record)) => record,
                 Some(record::Outcome::Failed(failed)) => {
                     let reason = match &failed.reason {
@@ -258,6 +297,11 @@ impl Bench<'_> {
     }
 }
 
+/// Whether a trace is one of those that several items take.
+fn is_shared(identity: &str) -> bool {
+    identity.contains("\"bundled ")
+}
+
 /// What `floatgate trace info` tells of a trace, in pages of the device.
 fn statistics(trace: &Decoded, settings: &Settings) -> Value {
     let page_bytes = Plan::of(settings).map_or(0, |plan| plan.device.part.page_bytes);
@@ -293,7 +337,21 @@ fn asked(item: &Item, study: &Study, is_full: bool) -> Asked {
         },
         set: merged(&own, quick.map_or(&none, |quick| &quick.set)),
         vary: merged(&study.vary, quick.map_or(&none, |quick| &quick.vary)),
+        seed: None,
     }
+}
+
+/// Values in step are in step with each other and not with the seeds: then each seed runs by itself.
+fn by_seed(asked: Asked, in_step: bool) -> Vec<Asked> {
+    if !in_step || asked.traces.len() < 2 {
+        return vec![asked];
+    }
+    let alone = |(i, trace): (usize, &String)| Asked {
+        traces: vec![trace.clone()],
+        seed: Some(i + 1),
+        ..asked.clone()
+    };
+    asked.traces.iter().enumerate().map(alone).collect()
 }
 
 /// The command that gives the runs of a study.
@@ -337,6 +395,21 @@ mod tests {
 
     fn texts(list: &[&str]) -> Vec<String> {
         list.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn values_in_step_run_once_for_each_seed() {
+        let asked = Asked {
+            traces: texts(&["a", "b"]),
+            set: Vec::new(),
+            vary: texts(&["x=1,2,3", "y=4,5,6"]),
+            seed: None,
+        };
+        assert_eq!(by_seed(asked.clone(), false).len(), 1);
+        let alone = by_seed(asked, true);
+        let of_each: Vec<_> = alone.iter().map(|a| (&*a.traces[0], a.seed)).collect();
+        assert_eq!(of_each, [("a", Some(1)), ("b", Some(2))]);
+        assert!(alone.iter().all(|a| a.traces.len() == 1 && a.vary.len() == 2));
     }
 
     #[test]

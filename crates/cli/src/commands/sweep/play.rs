@@ -34,8 +34,14 @@ pub struct Cell<'a> {
     pub variant: Variant<'a>,
     /// What is to be run, unless the settings do not fit together.
     pub config: Option<RunConfig>,
-    /// A short name of everything that determines the result: two cells of one name are one run.
     key: String,
+}
+
+impl Cell<'_> {
+    /// A short name of everything that determines the result: two cells of one name are one run.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
 }
 
 /// What came of a cell. Its record is there if it was asked for.
