@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::formula::Formula;
 use super::item::{Exact, Item, Study};
+use super::judge;
 use crate::args::{ColumnsArgs, Setup};
 use crate::commands::compare::chosen;
 use crate::commands::parallel;
@@ -26,6 +27,7 @@ use crate::commands::sweep::play::{self, Stage};
 use crate::commands::variant::Variant;
 use crate::config::Settings;
 use crate::config::resolve::Plan;
+use crate::config::sizing;
 use crate::config::vary;
 use crate::errors::{Outcome, Place, Problem};
 use crate::traces::Decoded;
@@ -270,7 +272,13 @@ impl Bench<'_> {
             settings.add_argument(&set, self.schemes)?;
         }
         let variant = Variant::parse(&exact.scheme, &Place::Default, &settings, self.schemes)?;
-        let plan = Plan::of(&variant.settings)?;
+        let mut plan = Plan::of(&variant.settings)?;
+        sizing::capacity(&mut plan, &variant.settings, 0)?;
+        if plan.blocks_from_share {
+            let data = plan.data_blocks_per_die();
+            let spare = (data as f64 * plan.spare_percent / 100.0).ceil() as u64;
+            plan.device.blocks = u32::try_from(data + spare).unwrap_or(u32::MAX);
+        }
         let config = RunConfig {
             start: Start::Full,
             host: Host::default(),
@@ -311,6 +319,21 @@ fn statistics(trace: &Decoded, settings: &Settings) -> Value {
     });
     trace.requests.iter().for_each(|request| stats.add(request));
     serde_json::to_value(stats.finish()).unwrap_or_default()
+}
+
+/// Finds mistakes in what an item declares before anything runs.
+///
+/// # Errors
+/// The first of them.
+pub fn check(key: &str, item: &Item) -> Outcome<()> {
+    let formulas = item
+        .figure
+        .values()
+        .chain(item.exact.iter().map(|exact| &exact.value));
+    for text in formulas {
+        Formula::parse(text).map_err(|text| Problem::new(format!("{key}.toml: {text}")))?;
+    }
+    judge::check(item)
 }
 
 /// The settings of both lists; one of the second wins over one of the first.
@@ -409,7 +432,11 @@ mod tests {
         let alone = by_seed(asked, true);
         let of_each: Vec<_> = alone.iter().map(|a| (&*a.traces[0], a.seed)).collect();
         assert_eq!(of_each, [("a", Some(1)), ("b", Some(2))]);
-        assert!(alone.iter().all(|a| a.traces.len() == 1 && a.vary.len() == 2));
+        assert!(
+            alone
+                .iter()
+                .all(|a| a.traces.len() == 1 && a.vary.len() == 2)
+        );
     }
 
     #[test]
