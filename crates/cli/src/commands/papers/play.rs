@@ -161,7 +161,7 @@ impl Bench<'_> {
             scans: &scans,
             keep_records: true,
         };
-        let name = format!("{}-{}", key.replace('/', "-"), study.name);
+        let name = file_name(&format!("{key}-{}", study.name));
         let path = self.journals.as_ref().map(|(base, fresh)| {
             let mut path = base.clone().into_os_string();
             path.push(format!(".{name}"));
@@ -286,6 +286,12 @@ impl Bench<'_> {
     }
 }
 
+/// A name in words, as a part of a file's name.
+fn file_name(words: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+    words.replace(|c: char| !is_plain(c), "-")
+}
+
 /// Whether a trace is one of those that several items take.
 fn is_shared(identity: &str) -> bool {
     identity.contains("\"bundled ")
@@ -376,6 +382,14 @@ mod tests {
     fn a_setting_given_again_wins() {
         let all = merged(&texts(&["a.b=1", "a.c=2"]), &texts(&["a.b=3"]));
         assert_eq!(all, ["a.c=2", "a.b=3"]);
+    }
+
+    #[test]
+    fn a_study_of_any_name_has_a_journal() {
+        assert_eq!(
+            file_name("lastpp/fig-25-oltp, log 1/12"),
+            "lastpp-fig-25-oltp--log-1-12"
+        );
     }
 
     #[test]
