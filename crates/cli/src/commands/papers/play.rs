@@ -385,6 +385,17 @@ mod tests {
     }
 
     #[test]
+    fn what_ran_on_a_bundled_trace_is_kept() {
+        let is_kept = |trace: &str| {
+            let (files, settings) = ([trace.to_string()], Settings::default());
+            let choice = crate::traces::Choice::of(&files, &ColumnsArgs::default(), &settings);
+            is_shared(&choice.expect("a trace").identity())
+        };
+        assert!(is_kept("desktop"));
+        assert!(!is_kept("zipf:requests=10"));
+    }
+
+    #[test]
     fn a_study_of_any_name_has_a_journal() {
         assert_eq!(
             file_name("lastpp/fig-25-oltp, log 1/12"),
