@@ -168,10 +168,8 @@ impl Bench<'_> {
             scans: &scans,
             keep_records: true,
         };
-        let mut name = format!("{}-{}", key.replace('/', "-"), study.name);
-        if let Some(seed) = asked.seed {
-            name.push_str(&format!("-{seed}"));
-        }
+        let seed = asked.seed.map_or(String::new(), |seed| format!("-{seed}"));
+        let name = file_name(&format!("{key}-{}{seed}", study.name));
         let path = self.journals.as_ref().map(|(base, fresh)| {
             let mut path = base.clone().into_os_string();
             path.push(format!(".{name}"));
@@ -303,6 +301,12 @@ impl Bench<'_> {
         let formula = Formula::parse(&exact.value).map_err(in_item)?;
         formula.value(&all).map_err(in_item)
     }
+}
+
+/// A name in words, as a part of a file's name.
+fn file_name(words: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+    words.replace(|c: char| !is_plain(c), "-")
 }
 
 /// Whether a trace is one of those that several items take.
@@ -443,6 +447,25 @@ mod tests {
     fn a_setting_given_again_wins() {
         let all = merged(&texts(&["a.b=1", "a.c=2"]), &texts(&["a.b=3"]));
         assert_eq!(all, ["a.c=2", "a.b=3"]);
+    }
+
+    #[test]
+    fn what_ran_on_a_bundled_trace_is_kept() {
+        let is_kept = |trace: &str| {
+            let (files, settings) = ([trace.to_string()], Settings::default());
+            let choice = crate::traces::Choice::of(&files, &ColumnsArgs::default(), &settings);
+            is_shared(&choice.expect("a trace").identity())
+        };
+        assert!(is_kept("desktop"));
+        assert!(!is_kept("zipf:requests=10"));
+    }
+
+    #[test]
+    fn a_study_of_any_name_has_a_journal() {
+        assert_eq!(
+            file_name("lastpp/fig-25-oltp, log 1/12"),
+            "lastpp-fig-25-oltp--log-1-12"
+        );
     }
 
     #[test]
