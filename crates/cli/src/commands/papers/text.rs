@@ -37,6 +37,9 @@ fn workload(kind: WorkloadKind) -> &'static str {
     }
 }
 
+/// Means that a line of a claim has at most; `floatgate papers PAPER ITEM` shows them all.
+const MEANS_SHOWN: usize = 6;
+
 const VERDICTS: [Verdict; 5] = [
     Verdict::Reproduced,
     Verdict::SameDirection,
@@ -149,27 +152,50 @@ fn claims(document: &PapersDocument, papers: &[Paper]) -> String {
     let mut table = Table::new(&[
         "",
         "<claim",
-        "<paper",
-        "<ours",
         "<verdict",
+        "<the paper",
+        "<ours",
         "<workload",
-        "<command",
+        "<floatgate papers ...",
     ]);
     for row in &document.claims {
         let name = papers.iter().find(|paper| paper.key == row.paper);
         let name = name.map_or(&*row.paper, |paper| &*paper.file.name);
-        let ours: Vec<String> = row.numbers.iter().map(ours).collect();
+        let item = row.item.as_ref();
         table.row([
             row.number.to_string(),
             format!("{name}: {}", row.claim),
-            row.paper_says.clone(),
-            ours.join("; "),
             verdict(row.verdict).into(),
+            row.paper_says.clone(),
+            in_short(&row.numbers),
             kinds(&row.workloads),
-            row.command.clone(),
+            item.map_or(String::new(), |item| format!("{} {item}", row.paper)),
         ]);
     }
     table.render()
+}
+
+/// A number with its spread, or of several the means.
+fn in_short(numbers: &[NumberRow]) -> String {
+    let [first, rest @ ..] = numbers else {
+        return "-".into();
+    };
+    if rest.is_empty() {
+        return ours(first);
+    }
+    let mean = |number: &NumberRow| number.ours.map_or("-".into(), short);
+    let means: Vec<String> = numbers.iter().take(MEANS_SHOWN).map(mean).collect();
+    let more = match numbers.len() > MEANS_SHOWN {
+        true => ", ...",
+        false => "",
+    };
+    let is_one_unit = rest.iter().all(|number| number.unit == first.unit);
+    let unit = if is_one_unit {
+        unit(first)
+    } else {
+        String::new()
+    };
+    format!("{}{unit}{more}", means.join(", "))
 }
 
 fn items(document: &PapersDocument) -> String {
