@@ -86,6 +86,7 @@ fn whole(steps: &mut Steps) {
     if steps.step("build the command", || run(&mut cargo(command))) {
         steps.step("conformance vectors", || conformance(Built::Release));
         steps.step("main command", || main_command(Built::Release));
+        steps.step("the papers, quick form", papers);
     }
     steps.step("instructions", instructions::check);
     steps.step("planted bugs, a sample", mutants::sample);
@@ -126,6 +127,27 @@ fn vectors(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     });
     files.sort();
     Ok(files)
+}
+
+/// The quick form of every item of the papers comes out as the repository has it.
+fn papers() -> Outcome {
+    let kept = root().join("docs/papers/quick.csv");
+    let new = target().join("xtask-papers.csv");
+    let outcome = run(Command::new(built(Built::Release, "floatgate"))
+        .args(["papers", "--no-report", "--fresh", "--out"])
+        .arg(&new));
+    outcome.and_then(|| {
+        let read = |path: &Path| std::fs::read_to_string(path).unwrap_or_default();
+        let (kept, new) = (read(&kept), read(&new));
+        let differs = kept.lines().zip(new.lines()).find(|(a, b)| a != b);
+        match differs {
+            None if kept.lines().count() == new.lines().count() && !new.is_empty() => Outcome::Passed,
+            None => Outcome::Failed("docs/papers/quick.csv has another number of rows".into()),
+            Some((kept, new)) => Outcome::Failed(format!(
+                "a number of the papers has changed; if that is meant: floatgate papers --out docs/papers/quick.csv\n  was {kept}\n  is  {new}"
+            )),
+        }
+    })
 }
 
 /// `compare` without arguments, as a newcomer types it, in a folder of its own.

@@ -272,9 +272,10 @@ pub struct PapersArgs {
     /// Write no report
     #[arg(long, conflicts_with = "report")]
     pub no_report: bool,
-    /// Write the results to this file: all of them to .json, the verdicts to .md, one row a number to .parquet or .csv
+    /// Write the results to this file: all of them to .json, the verdicts to .md, one row a number to .parquet or .csv;
+    /// may be given several times
     #[arg(long, value_name = "FILE")]
-    pub out: Option<PathBuf>,
+    pub out: Vec<PathBuf>,
     /// Begin anew, whatever a run that was stopped has left
     #[arg(long, requires = "out")]
     pub fresh: bool,

@@ -136,6 +136,7 @@ pub fn some(n: u64, thing: &str) -> String {
 pub fn short(x: f64) -> String {
     match x.abs() {
         a if !a.is_finite() => "-".into(),
+        a if a >= 99.95 && x < 0.0 => format!("-{}", count(a.round() as u64)),
         a if a >= 99.95 => count(a.round() as u64),
         a if a >= 9.995 => format!("{x:.1}"),
         a if a >= 0.9995 || a == 0.0 => format!("{x:.2}"),
@@ -213,9 +214,10 @@ mod tests {
                 short(1.0),
                 short(12.34),
                 short(99.96),
-                short(12_345.6)
+                short(12_345.6),
+                short(-146.5),
             ],
-            ["0.00", "0.012", "1.00", "12.3", "100", "12,346"]
+            ["0.00", "0.012", "1.00", "12.3", "100", "12,346", "-147"]
         );
         assert_eq!(
             [bytes(12.0), bytes(1536.0), bytes(3e9)],

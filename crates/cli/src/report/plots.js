@@ -2,7 +2,7 @@
 // One document of results in, one page out. No library: a few scales, axes and marks in SVG.
 const doc = JSON.parse(document.getElementById("data").textContent);
 // Schemes that ran; of a fleet each has its distributions, of a sweep the number of its cells.
-const runs = doc.results.filter((r) => r.counters || r.write_amplification || r.ran);
+const runs = (doc.results || []).filter((r) => r.counters || r.write_amplification || r.ran);
 const hidden = new Set();
 // Lines of more than a handful of schemes cannot be told apart.
 const FEW = 5, SANE = 1000;

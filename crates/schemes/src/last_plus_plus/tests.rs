@@ -521,7 +521,7 @@ fn a_hash_table_at_most_half_full_takes_few_references() {
         let mut bench = made(one_die(32, 5).with("random_hash", hash));
         let mut random = SplitMix64::new(3);
         let pages: Vec<u32> = (0..3000).map(|_| random.below(256) as u32).collect();
-        play_each(&mut bench, pages.into_iter());
+        play_each(&mut bench, pages);
         let lookups = bench.extra("hash_lookups");
         (
             bench.counters(),
@@ -531,7 +531,7 @@ fn a_hash_table_at_most_half_full_takes_few_references() {
     };
     let [modulo, twice, mixed] = ["mod", "twice", "mixed"].map(run);
     for other in [&twice, &mixed] {
-        assert_eq!((other.0.clone(), other.1), (modulo.0.clone(), modulo.1));
+        assert_eq!((other.0, other.1), (modulo.0, modulo.1));
     }
     assert!(
         modulo.2 > twice.2 && modulo.2 > mixed.2,

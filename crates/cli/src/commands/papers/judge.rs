@@ -127,11 +127,7 @@ pub fn exact(text: &str, ours: Option<f64>, paper: f64, within: f64, unit: &str)
 }
 
 /// A declared number, over the runs that it is of.
-///
-/// # Errors
-/// If it names what the item does not have.
-pub fn number(item: &Item, number: &Number, runs: &Runs) -> Outcome<NumberRow> {
-    check(item, number)?;
+pub fn number(item: &Item, number: &Number, runs: &Runs) -> NumberRow {
     let own = runs
         .runs
         .iter()
@@ -166,14 +162,14 @@ pub fn number(item: &Item, number: &Number, runs: &Runs) -> Outcome<NumberRow> {
         Some(Comparison::Less | Comparison::More) => "%",
         _ => &number.unit,
     };
-    Ok(row(
+    row(
         number.text.clone(),
         &measured,
         number.paper.range(),
         number.sense,
         unit,
         worst(kinds, item),
-    ))
+    )
 }
 
 fn row(
@@ -260,7 +256,46 @@ fn plain(value: &Value) -> String {
     }
 }
 
-fn check(item: &Item, number: &Number) -> Outcome<()> {
+/// Finds mistakes in what an item declares before anything runs.
+///
+/// # Errors
+/// The first of them.
+pub fn check(item: &Item) -> Outcome<()> {
+    item.number
+        .iter()
+        .try_for_each(|number| check_number(item, number))?;
+    for plot in &item.plot {
+        let wrong = |text: String| {
+            Err(Problem::new(format!(
+                "{}, {}: {text}",
+                item.title, plot.title
+            )))
+        };
+        if !item.figure.contains_key(&plot.figure) {
+            return wrong(format!("no figure {}", plot.figure));
+        }
+        let is_known = |scheme: &&String| {
+            let mut studies = item.study.iter();
+            studies.any(|study| study.schemes.contains(scheme))
+        };
+        let base = plot.relative_to.iter();
+        let named = plot.schemes.iter().chain(plot.paper.keys()).chain(base);
+        if let Some(unknown) = named.into_iter().find(|scheme| !is_known(scheme)) {
+            return wrong(format!("{unknown} runs in no study"));
+        }
+        let studies = || item.study.iter().map(|study| &study.name);
+        if let Some(unknown) = plot
+            .study
+            .iter()
+            .find(|name| !studies().any(|n| n == *name))
+        {
+            return wrong(format!("there is no study {unknown}"));
+        }
+    }
+    Ok(())
+}
+
+fn check_number(item: &Item, number: &Number) -> Outcome<()> {
     let wrong = |text: String| {
         Err(Problem::new(format!(
             "{}, {}: {text}",
@@ -291,14 +326,7 @@ fn check(item: &Item, number: &Number) -> Outcome<()> {
 }
 
 /// A plot, and a number for each point of the paper.
-///
-/// # Errors
-/// If it names what the item does not have.
-pub fn plot(item: &Item, plot: &Plot, runs: &Runs) -> Outcome<(PlotResult, Vec<NumberRow>)> {
-    let wrong = |text: String| Problem::new(format!("{}, {}: {text}", item.title, plot.title));
-    if !item.figure.contains_key(&plot.figure) {
-        return Err(wrong(format!("no figure {}", plot.figure)));
-    }
+pub fn plot(item: &Item, plot: &Plot, runs: &Runs) -> (PlotResult, Vec<NumberRow>) {
     let none = Vec::new();
     let xs = runs.axes.get(&plot.x).unwrap_or(&none);
     let mut lines = Vec::new();
@@ -384,7 +412,7 @@ pub fn plot(item: &Item, plot: &Plot, runs: &Runs) -> Outcome<(PlotResult, Vec<N
         lines,
         paper: plot.paper.iter().map(named).collect(),
     };
-    Ok((result, numbers))
+    (result, numbers)
 }
 
 /// A key without its section.

@@ -50,22 +50,23 @@ pub fn run(args: &PapersArgs, schemes: &[Scheme]) -> Outcome<()> {
         (None, false) => Some(&default),
         (None, true) => None,
     };
-    let outputs = [
-        (OUT_FLAG, args.out.as_deref()),
-        (REPORT_FLAG, report.map(|path| path.as_path())),
-    ];
+    let mut outputs = vec![(REPORT_FLAG, report.map(|path| path.as_path()))];
+    outputs.extend(args.out.iter().map(|out| (OUT_FLAG, Some(out.as_path()))));
     check_outputs(&outputs, std::iter::empty())?;
-    if let Some(out) = &args.out {
-        text::check_name(out)?;
-    }
+    args.out.iter().try_for_each(|out| text::check_name(out))?;
     let mut bench = Bench {
         schemes,
         is_full: args.full,
         jobs: args.jobs,
-        journals: args.out.clone().map(|out| (out, args.fresh)),
+        journals: args.out.first().map(|out| (out.clone(), args.fresh)),
         traces: HashMap::new(),
         played: HashMap::new(),
     };
+    for paper in &papers {
+        for (key, item) in &paper.items {
+            play::check(&format!("{}/{key}", paper.key), item)?;
+        }
+    }
     let count: usize = papers.iter().map(|paper| paper.items.len()).sum();
     let bar = Bar::new(count as u64, "items");
     let mut items = Vec::new();
@@ -94,7 +95,7 @@ pub fn run(args: &PapersArgs, schemes: &[Scheme]) -> Outcome<()> {
         claims,
         items,
     };
-    if let Some(out) = &args.out {
+    for out in &args.out {
         text::write(out, &document)?;
     }
     match args.json {
@@ -130,11 +131,11 @@ fn one(
         ));
     }
     for number in &item.number {
-        numbers.push(judge::number(item, number, &runs)?);
+        numbers.push(judge::number(item, number, &runs));
     }
     let mut plots = Vec::new();
     for plot in &item.plot {
-        let (plot, points) = judge::plot(item, plot, &runs)?;
+        let (plot, points) = judge::plot(item, plot, &runs);
         plots.push(plot);
         numbers.extend(points);
     }
@@ -256,6 +257,22 @@ mod tests {
             .collect();
         numbers.sort_unstable();
         assert_eq!(numbers, (1..=17).collect::<Vec<_>>());
+    }
+
+    /// `path::name`, the path from the root of the repository.
+    #[test]
+    fn the_tests_that_hold_worked_examples_exist() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        for paper in library::papers().expect("the items can be read") {
+            for (key, item) in &paper.items {
+                for test in &item.tests {
+                    let (path, name) = test.split_once("::").expect("path::name");
+                    let text = std::fs::read_to_string(root.join(path));
+                    let has_it = text.is_ok_and(|text| text.contains(&format!("fn {name}(")));
+                    assert!(has_it, "{} {key}: there is no test {test}", paper.key);
+                }
+            }
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::formula::Formula;
 use super::item::{Exact, Item, Study};
+use super::judge;
 use crate::args::{ColumnsArgs, Setup};
 use crate::commands::compare::chosen;
 use crate::commands::parallel;
@@ -26,6 +27,7 @@ use crate::commands::sweep::play::{self, Stage};
 use crate::commands::variant::Variant;
 use crate::config::Settings;
 use crate::config::resolve::Plan;
+use crate::config::sizing;
 use crate::config::vary;
 use crate::errors::{Outcome, Place, Problem};
 use crate::traces::Decoded;
@@ -77,10 +79,13 @@ pub struct Runs {
 }
 
 /// A study as it runs in one of the forms.
+#[derive(Clone)]
 struct Asked {
     traces: Vec<String>,
     set: Vec<String>,
     vary: Vec<String>,
+    /// Which seed it is of, if each seed runs by itself.
+    seed: Option<usize>,
 }
 
 impl Bench<'_> {
@@ -101,7 +106,9 @@ impl Bench<'_> {
             if study.quick.skip && !self.is_full {
                 continue;
             }
-            self.study(key, item, i, study, &formulas, &mut all)?;
+            for asked in by_seed(asked(item, study, self.is_full), study.zip) {
+                self.study(key, item, i, asked, &formulas, &mut all)?;
+            }
         }
         // Bundled traces serve other items too; generated ones would fill the memory.
         self.traces.retain(|name, _| is_shared(name));
@@ -114,11 +121,11 @@ impl Bench<'_> {
         key: &str,
         item: &Item,
         place: usize,
-        study: &Study,
+        asked: Asked,
         formulas: &[(String, Formula)],
         all: &mut Runs,
     ) -> Outcome<()> {
-        let asked = asked(item, study, self.is_full);
+        let study = &item.study[place];
         all.commands.push(command(study, &asked));
         let mut varied = asked.vary.clone();
         if asked.traces.len() > 1 {
@@ -132,7 +139,7 @@ impl Bench<'_> {
                 _ => Vec::new(),
             },
             columns: ColumnsArgs::default(),
-            set: asked.set,
+            set: asked.set.clone(),
             json: false,
             report: None,
         };
@@ -161,7 +168,10 @@ impl Bench<'_> {
             scans: &scans,
             keep_records: true,
         };
-        let name = file_name(&format!("{key}-{}", study.name));
+        let mut name = file_name(&format!("{key}-{}", study.name));
+        if let Some(seed) = asked.seed {
+            name.push_str(&format!("-{seed}"));
+        }
         let path = self.journals.as_ref().map(|(base, fresh)| {
             let mut path = base.clone().into_os_string();
             path.push(format!(".{name}"));
@@ -209,12 +219,15 @@ impl Bench<'_> {
             false => Vec::new(),
         };
         for (cell, result) in &results {
-            let varied: BTreeMap<String, String> = cell
+            let mut varied: BTreeMap<String, String> = cell
                 .case
                 .varied(&axes)
                 .iter()
                 .map(|(key, value)| (key.clone(), value.to_string()))
                 .collect();
+            if asked.seed.is_some() {
+                varied.insert("trace".into(), asked.traces[0].clone());
+            }
             let label = &cell.variant.label;
             let record = match result.as_deref() {
                 Some(record::Outcome::Record(record)) => record,
@@ -259,7 +272,13 @@ impl Bench<'_> {
             settings.add_argument(&set, self.schemes)?;
         }
         let variant = Variant::parse(&exact.scheme, &Place::Default, &settings, self.schemes)?;
-        let plan = Plan::of(&variant.settings)?;
+        let mut plan = Plan::of(&variant.settings)?;
+        sizing::capacity(&mut plan, &variant.settings, 0)?;
+        if plan.blocks_from_share {
+            let data = plan.data_blocks_per_die();
+            let spare = (data as f64 * plan.spare_percent / 100.0).ceil() as u64;
+            plan.device.blocks = u32::try_from(data + spare).unwrap_or(u32::MAX);
+        }
         let config = RunConfig {
             start: Start::Full,
             host: Host::default(),
@@ -308,6 +327,21 @@ fn statistics(trace: &Decoded, settings: &Settings) -> Value {
     serde_json::to_value(stats.finish()).unwrap_or_default()
 }
 
+/// Finds mistakes in what an item declares before anything runs.
+///
+/// # Errors
+/// The first of them.
+pub fn check(key: &str, item: &Item) -> Outcome<()> {
+    let formulas = item
+        .figure
+        .values()
+        .chain(item.exact.iter().map(|exact| &exact.value));
+    for text in formulas {
+        Formula::parse(text).map_err(|text| Problem::new(format!("{key}.toml: {text}")))?;
+    }
+    judge::check(item)
+}
+
 /// The settings of both lists; one of the second wins over one of the first.
 fn merged(first: &[String], second: &[String]) -> Vec<String> {
     let key = |text: &String| text.split_once('=').map(|(key, _)| key.trim().to_string());
@@ -332,7 +366,21 @@ fn asked(item: &Item, study: &Study, is_full: bool) -> Asked {
         },
         set: merged(&own, quick.map_or(&none, |quick| &quick.set)),
         vary: merged(&study.vary, quick.map_or(&none, |quick| &quick.vary)),
+        seed: None,
     }
+}
+
+/// Values in step are in step with each other and not with the seeds: then each seed runs by itself.
+fn by_seed(asked: Asked, in_step: bool) -> Vec<Asked> {
+    if !in_step || asked.traces.len() < 2 {
+        return vec![asked];
+    }
+    let alone = |(i, trace): (usize, &String)| Asked {
+        traces: vec![trace.clone()],
+        seed: Some(i + 1),
+        ..asked.clone()
+    };
+    asked.traces.iter().enumerate().map(alone).collect()
 }
 
 /// The command that gives the runs of a study.
@@ -376,6 +424,25 @@ mod tests {
 
     fn texts(list: &[&str]) -> Vec<String> {
         list.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn values_in_step_run_once_for_each_seed() {
+        let asked = Asked {
+            traces: texts(&["a", "b"]),
+            set: Vec::new(),
+            vary: texts(&["x=1,2,3", "y=4,5,6"]),
+            seed: None,
+        };
+        assert_eq!(by_seed(asked.clone(), false).len(), 1);
+        let alone = by_seed(asked, true);
+        let of_each: Vec<_> = alone.iter().map(|a| (&*a.traces[0], a.seed)).collect();
+        assert_eq!(of_each, [("a", Some(1)), ("b", Some(2))]);
+        assert!(
+            alone
+                .iter()
+                .all(|a| a.traces.len() == 1 && a.vary.len() == 2)
+        );
     }
 
     #[test]
