@@ -6,7 +6,7 @@ const paperName = (key) => PAPERS[key] || key;
 const chip = (verdict) => el("span", { class: `chip ${verdict}` }, VERDICTS[verdict]);
 const kindChips = (kinds) => kinds.map((kind) => el("span", { class: "chip kind" }, KINDS[kind]));
 const withUnit = (n, x) => `${trim(digits(x))}${n.unit ? ` ${n.unit}` : ""}`;
-const ours = (n) => (n.ours == null ? "–" : `${withUnit(n, n.ours)}${n.runs > 1 && n.least !== n.largest ? ` (${trim(digits(n.least))} to ${trim(digits(n.largest))})` : ""}${n.same_direction != null && n.same_direction < n.runs ? `, ${n.same_direction} of ${n.runs} in the direction` : ""}`);
+const ours = (n) => (n.ours == null ? "–" : `${withUnit(n, n.ours)}${n.runs > 1 && n.least !== n.largest ? ` (${trim(digits(n.least))} to ${trim(digits(n.largest))})` : ""}${n.same_direction != null && n.same_direction < n.runs && n.runs > 1 ? `, ${n.same_direction} of ${n.runs} in the direction` : ""}`);
 const SENSE = { about: "", at_least: "at least ", at_most: "at most " };
 const theirs = (n) => SENSE[n.sense] + (n.paper[0] === n.paper[1] ? withUnit(n, n.paper[0]) : `${trim(digits(n.paper[0]))} to ${withUnit(n, n.paper[1])}`);
 const whyText = (why) => (why ? (why.is_tested ? "" : "Guess: ") + why.text : "");
@@ -23,8 +23,8 @@ function table(head, rows, widths = {}) {
 
 function claims() {
   const link = (row) => (row.item ? el("a", { href: `#${row.paper}-${row.item}` }, `${paperName(row.paper)}: ${row.claim}`) : `${paperName(row.paper)}: ${row.claim}`);
-  return table(["", "claim", "paper", "ours, with its spread", "verdict", "measured on", "why", "command"],
-    doc.claims.map((row) => [row.number, link(row), row.paper_says, row.numbers.map((n) => el("div", { title: n.text }, ours(n))), chip(row.verdict), kindChips(row.workloads), el("span", { class: "sub" }, whyText(row.why)), el("code", {}, row.command)]), { 2: "say", 6: "why" });
+  return table(["", "claim", "paper", "verdict", "ours, with its spread", "measured on", "why", "command"],
+    doc.claims.map((row) => [row.number, link(row), row.paper_says, chip(row.verdict), row.numbers.map((n) => el("div", {}, ours(n), row.numbers.length > 1 ? el("span", { class: "sub" }, `  ${n.text}`) : null)), kindChips(row.workloads), el("span", { class: "sub" }, whyText(row.why)), el("code", {}, row.command)]), { 2: "say", 4: "why", 6: "why" });
 }
 
 function counts() {

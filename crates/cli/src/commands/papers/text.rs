@@ -302,7 +302,9 @@ pub fn ours(number: &NumberRow) -> String {
         false => String::new(),
     };
     let along = match number.same_direction {
-        Some(n) if n < number.runs => format!(", {n} of {} in the direction", number.runs),
+        Some(n) if n < number.runs && number.runs > 1 => {
+            format!(", {n} of {} in the direction", number.runs)
+        }
         _ => String::new(),
     };
     format!("{}{}{spread}{along}", short(ours), unit(number))
