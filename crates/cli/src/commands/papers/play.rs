@@ -409,7 +409,11 @@ mod tests {
         let alone = by_seed(asked, true);
         let of_each: Vec<_> = alone.iter().map(|a| (&*a.traces[0], a.seed)).collect();
         assert_eq!(of_each, [("a", Some(1)), ("b", Some(2))]);
-        assert!(alone.iter().all(|a| a.traces.len() == 1 && a.vary.len() == 2));
+        assert!(
+            alone
+                .iter()
+                .all(|a| a.traces.len() == 1 && a.vary.len() == 2)
+        );
     }
 
     #[test]
