@@ -104,8 +104,8 @@ pub struct Study {
     pub name: String,
     /// What the workload is to the paper's.
     pub workload: WorkloadKind,
-    /// A trace or a generator; `{seed}` stands for 1, 2, ... up to `seeds`.
-    pub trace: String,
+    /// A trace or a generator, or several; `{seed}` stands for 1, 2, ... up to `seeds`.
+    pub trace: Traces,
     /// How many seeds.
     pub seeds: Option<u32>,
     /// Schemes, as `--scheme` takes them.
@@ -124,6 +124,26 @@ pub struct Study {
     pub quick: Quick,
 }
 
+/// The workloads of a study.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Traces {
+    /// One.
+    One(String),
+    /// Several, each by itself.
+    Many(Vec<String>),
+}
+
+impl Traces {
+    /// Their names.
+    pub fn names(&self) -> &[String] {
+        match self {
+            Self::One(name) => std::slice::from_ref(name),
+            Self::Many(names) => names,
+        }
+    }
+}
+
 /// What the quick form has in place of the full one.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -131,8 +151,8 @@ pub struct Quick {
     /// The study is left out.
     #[serde(default)]
     pub skip: bool,
-    /// A shorter workload.
-    pub trace: Option<String>,
+    /// Shorter workloads, or fewer.
+    pub trace: Option<Traces>,
     /// Fewer seeds.
     pub seeds: Option<u32>,
     /// Settings; one of the same key wins.

@@ -351,15 +351,18 @@ fn merged(first: &[String], second: &[String]) -> Vec<String> {
 fn asked(item: &Item, study: &Study, is_full: bool) -> Asked {
     let quick = (!is_full).then_some(&study.quick);
     let trace = quick.and_then(|quick| quick.trace.as_ref());
-    let trace = trace.unwrap_or(&study.trace);
+    let names = trace.unwrap_or(&study.trace).names();
     let seeds = quick.and_then(|quick| quick.seeds).or(study.seeds);
     let own = merged(&item.set, &study.set);
     let none = Vec::new();
     Asked {
         traces: match seeds {
-            None => vec![trace.clone()],
+            None => names.to_vec(),
             Some(n) => (1..=n.max(1))
-                .map(|seed| trace.replace("{seed}", &seed.to_string()))
+                .flat_map(|seed| {
+                    let with = move |name: &String| name.replace("{seed}", &seed.to_string());
+                    names.iter().map(with)
+                })
                 .collect(),
         },
         set: merged(&own, quick.map_or(&none, |quick| &quick.set)),
