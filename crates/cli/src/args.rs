@@ -90,8 +90,8 @@ pub struct Setup {
     /// TOML configuration (`floatgate config` prints one to start from)
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Trace file, a bundled trace (oltp-postgres, desktop) or a generator with its parameters, as
-    /// zipf:space=65536:requests=200000. Several --trace are merged by time
+    /// Trace file, a bundled trace (oltp-postgres, desktop, ext2-bonnie-150 and others) or a generator with its
+    /// parameters, as zipf:space=65536:requests=200000. Several --trace are merged by time
     #[arg(long, value_name = "FILE")]
     pub trace: Vec<String>,
     /// How to read it
@@ -511,7 +511,7 @@ pub struct ReadArgs {
   floatgate trace info web.csv.gz --log-window 4096 --json
   floatgate trace info my.csv --columns time:ms,_,offset:sectors,size:B,op:1=W/0=R"))]
 pub struct InfoArgs {
-    /// The trace, or a bundled one: oltp-postgres, desktop
+    /// The trace, or a bundled one: oltp-postgres, desktop, ext2-bonnie-150 and others
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<String>,
     /// How to read it

@@ -1,4 +1,4 @@
-//! Opening traces: files, several files as one, the two that are part of the program, and what generators make.
+//! Opening traces: files, several files as one, those that are part of the program, and what generators make.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -23,18 +23,31 @@ struct Bundled {
     bytes: &'static [u8],
 }
 
+/// One of the folder `traces`, by its name there.
+macro_rules! bundled {
+    ($name:literal) => {
+        Bundled {
+            name: $name,
+            file: concat!($name, ".csv.xz"),
+            bytes: include_bytes!(concat!("../../../traces/", $name, ".csv.xz")),
+        }
+    };
+}
+
 /// Recorded for Floatgate (see `traces/README.md`).
-const BUNDLED: [Bundled; 2] = [
-    Bundled {
-        name: DEFAULT,
-        file: "oltp-postgres.csv.xz",
-        bytes: include_bytes!("../../../traces/oltp-postgres.csv.xz"),
-    },
-    Bundled {
-        name: "desktop",
-        file: "desktop.csv.xz",
-        bytes: include_bytes!("../../../traces/desktop.csv.xz"),
-    },
+const BUNDLED: [Bundled; 12] = [
+    bundled!("oltp-postgres"),
+    bundled!("desktop"),
+    bundled!("ext2-bonnie-150"),
+    bundled!("ext2-bonnie-200"),
+    bundled!("ext2-postmark-150"),
+    bundled!("ext2-postmark-200"),
+    bundled!("ext2-tiobench-4"),
+    bundled!("ext2-tiobench-6"),
+    bundled!("ext2-cp-large"),
+    bundled!("ext2-cp-small"),
+    bundled!("ext4-postmark"),
+    bundled!("ext4-iozone"),
 ];
 
 /// The trace of a run that names none.

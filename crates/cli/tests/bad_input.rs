@@ -239,10 +239,31 @@ fn a_report_that_cannot_be_written() {
 
 #[test]
 fn the_bundled_traces_are_the_recorded_ones() {
-    for name in ["oltp-postgres", "desktop"] {
-        let file = traces().join(format!("{name}.csv.xz"));
-        assert!(file.is_file(), "{}", file.display());
-    }
+    let ran = Place::new().run("run --trace nope.csv");
+    let list = ran.err.split("the bundled traces are ").nth(1);
+    let list = list.and_then(|rest| rest.split(';').next());
+    let mut named: Vec<String> = list.unwrap().split(", ").map(Into::into).collect();
+    named.sort();
+    let files = std::fs::read_dir(traces()).unwrap();
+    let names = files.filter_map(|file| {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        Some(name.strip_suffix(".csv.xz")?.to_string())
+    });
+    let mut recorded: Vec<String> = names.collect();
+    recorded.sort();
+    assert_eq!(named, recorded);
+    assert!(named.contains(&"oltp-postgres".to_string()), "{named:?}");
+}
+
+#[test]
+fn a_bundled_trace_is_opened_by_its_name() {
+    let ran = Place::new().run("trace info ext4-iozone");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let file = traces().join("ext4-iozone.csv.xz");
+    let direct = Place::new().run(&format!("trace info {}", file.display()));
+    let figures = |out: &str| out.lines().skip(1).map(String::from).collect::<Vec<_>>();
+    assert_eq!(figures(&ran.out), figures(&direct.out));
+    assert!(ran.out.lines().count() > 5, "{}", ran.out);
 }
 
 #[test]

@@ -147,7 +147,7 @@ const NUMBER_MAX: f64 = 1e12;
 /// Every key but the options of schemes.
 #[rustfmt::skip] // a table: one line a key
 pub const KEYS: &[Key] = &[
-    key("trace", "file", Kind::Text, "\"oltp-postgres\"", "a trace file (from this file's folder), or a bundled trace: oltp-postgres, desktop"),
+    key("trace", "file", Kind::Text, "\"oltp-postgres\"", "a trace file (from this file's folder), or a bundled trace: oltp-postgres, desktop, ext2-bonnie-150, ..."),
     key("trace", "format", Kind::Text, "\"msr\" <by content>", "format, where detection should not decide; `floatgate trace info --help` lists them"),
     key("trace", "columns", Kind::Text, "\"time:s,offset:B,size:B,op\" <none>", "what the columns of a CSV or Parquet trace hold, instead of a format (docs/formats.md)"),
     key("trace", "volume", Kind::Text, "\"0\" <all>", "only the requests of this volume"),
