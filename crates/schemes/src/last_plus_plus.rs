@@ -50,7 +50,7 @@ pub mod summary;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Background, LastPlusPlusOptions, RandomHash};
+pub use config::{Background, LastPlusPlusOptions};
 
 use crate::parts::heat::Heat;
 use crate::parts::hybrid::{Hybrid, HybridPlan, Log, LogPage, Watch};
@@ -66,6 +66,7 @@ use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::report::{Combine, Observation, SchemeCounters, Table};
 use floatgate_core::state;
 use floatgate_core::state::{Passed, State, Tape};
+pub use random::RandomHash;
 use random::RandomLogs;
 use segments::Segments;
 

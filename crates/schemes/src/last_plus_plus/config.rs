@@ -1,6 +1,6 @@
 //! Options of LAST++, what follows from them, and the memory of its tables.
 
-use crate::last_plus_plus::random::RandomLogs;
+use crate::last_plus_plus::random::{RandomHash, RandomLogs};
 use crate::last_plus_plus::segments::Segments;
 use crate::last_plus_plus::snapshot::Layout;
 use crate::parts::budgets::log_budget;
@@ -20,39 +20,6 @@ choice! {
         Conservative = "conservative",
         /// Merges cold blocks as long as there are any.
         Aggressive = "aggressive",
-    }
-}
-
-choice! {
-    /// The hash table of the random log blocks.
-    pub enum RandomHash {
-        /// As many buckets as pages; hash = key mod buckets.
-        Mod = "mod",
-        /// Twice as many buckets, as the sequential table has; hash = key mod buckets.
-        Twice = "twice",
-        /// Twice as many buckets, and the bits of the key are mixed first.
-        Mixed = "mixed",
-    }
-}
-
-impl RandomHash {
-    /// Buckets for so many pages.
-    pub fn buckets(self, pages: u64) -> u64 {
-        match self {
-            Self::Mod => pages,
-            Self::Twice | Self::Mixed => 2 * pages,
-        }
-    }
-
-    /// The key of a page of the device. Different pages have different keys.
-    #[inline(always)]
-    pub fn key(self, lpn: u32) -> u32 {
-        if self != Self::Mixed {
-            return lpn;
-        }
-        let key = (lpn ^ lpn >> 16).wrapping_mul(0x7FEB_352D);
-        let key = (key ^ key >> 15).wrapping_mul(0x846C_A68B);
-        key ^ key >> 16
     }
 }
 

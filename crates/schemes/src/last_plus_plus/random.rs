@@ -1,13 +1,45 @@
 //! The random log blocks of LAST++: partitions, page mapping table with update counters, merge costs.
 
-use super::config::RandomHash;
 use super::merge_cost::MergeCost;
 use crate::parts::heat::Heat;
 use crate::parts::hybrid::{Log, LogPage};
 use crate::parts::probe_table::ProbeTable;
 use floatgate_core::address::{DieLpn, Lbn, Lpn};
 use floatgate_core::geometry::Space;
-use floatgate_core::state;
+use floatgate_core::{choice, state};
+
+choice! {
+    /// The hash table of the random log blocks.
+    pub enum RandomHash {
+        /// As many buckets as pages; hash = key mod buckets.
+        Mod = "mod",
+        /// Twice as many buckets, as the sequential table has; hash = key mod buckets.
+        Twice = "twice",
+        /// Twice as many buckets, and the bits of the key are mixed first.
+        Mixed = "mixed",
+    }
+}
+
+impl RandomHash {
+    /// Buckets for so many pages.
+    pub fn buckets(self, pages: u64) -> u64 {
+        match self {
+            Self::Mod => pages,
+            Self::Twice | Self::Mixed => 2 * pages,
+        }
+    }
+
+    /// The key of a page of the device. Different pages have different keys.
+    #[inline(always)]
+    pub fn key(self, lpn: u32) -> u32 {
+        if self != Self::Mixed {
+            return lpn;
+        }
+        let key = (lpn ^ lpn >> 16).wrapping_mul(0x7FEB_352D);
+        let key = (key ^ key >> 15).wrapping_mul(0x846C_A68B);
+        key ^ key >> 16
+    }
+}
 
 /// Highest value of the update counter: it has two bits.
 const UPDATES_MAX: u8 = 3;

@@ -23,6 +23,7 @@ use crate::output;
 use crate::progress::Bar;
 use crate::report;
 
+use formula::Formula;
 use item::{Claim, Item, WhyText};
 use library::Paper;
 use play::Bench;
@@ -64,7 +65,7 @@ pub fn run(args: &PapersArgs, schemes: &[Scheme]) -> Outcome<()> {
     };
     for paper in &papers {
         for (key, item) in &paper.items {
-            play::check(&format!("{}/{key}", paper.key), item)?;
+            check(&format!("{}/{key}", paper.key), item)?;
         }
     }
     let count: usize = papers.iter().map(|paper| paper.items.len()).sum();
@@ -108,6 +109,15 @@ pub fn run(args: &PapersArgs, schemes: &[Scheme]) -> Outcome<()> {
     journals
         .into_iter()
         .try_for_each(|journal| journal.remove())
+}
+
+/// Finds mistakes in what an item declares before anything runs.
+fn check(key: &str, item: &Item) -> Outcome<()> {
+    let exact = item.exact.iter().map(|exact| &exact.value);
+    for text in item.figure.values().chain(exact) {
+        Formula::parse(text).map_err(|text| Problem::new(format!("{key}.toml: {text}")))?;
+    }
+    judge::check(item)
 }
 
 /// Runs and judges an item.

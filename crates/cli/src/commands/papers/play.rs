@@ -16,7 +16,6 @@ use serde_json::{Value, json};
 
 use super::formula::Formula;
 use super::item::{Exact, Item, Study};
-use super::judge;
 use crate::args::{ColumnsArgs, Setup};
 use crate::commands::compare::chosen;
 use crate::commands::parallel;
@@ -323,21 +322,6 @@ fn statistics(trace: &Decoded, settings: &Settings) -> Value {
     });
     trace.requests.iter().for_each(|request| stats.add(request));
     serde_json::to_value(stats.finish()).unwrap_or_default()
-}
-
-/// Finds mistakes in what an item declares before anything runs.
-///
-/// # Errors
-/// The first of them.
-pub fn check(key: &str, item: &Item) -> Outcome<()> {
-    let formulas = item
-        .figure
-        .values()
-        .chain(item.exact.iter().map(|exact| &exact.value));
-    for text in formulas {
-        Formula::parse(text).map_err(|text| Problem::new(format!("{key}.toml: {text}")))?;
-    }
-    judge::check(item)
 }
 
 /// The settings of both lists; one of the second wins over one of the first.
