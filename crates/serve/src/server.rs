@@ -6,8 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -210,12 +210,7 @@ impl Drop for Ended {
     }
 }
 
-fn converse(
-    stream: Stream,
-    shared: &Shared,
-    export: &Export,
-    stop: &AtomicBool,
-) -> io::Result<()> {
+fn converse(stream: Stream, shared: &Shared, export: &Export, stop: &AtomicBool) -> io::Result<()> {
     stream.begin()?;
     let mut wire = Wire::new(stream);
     if let Some(agreed) = negotiate(&mut wire, export)? {
