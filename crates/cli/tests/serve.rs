@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use common::Place;
 use floatgate_core::rng::SplitMix64;
 
-const SMALL: &str = "--set device.capacity_gib=0.002";
+const SMALL: &str = "--set device.capacity_gib=0.001953125";
 
 /// A server in a process of its own.
 struct Served {
