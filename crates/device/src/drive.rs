@@ -105,14 +105,14 @@ impl<S: Ftl<Page = Lpn>> Drive for BlockDevice<S, Spares<ImageNand>> {
     }
 }
 
+/// A device that was mounted, or why not.
+pub type Mounted = Result<Box<dyn Drive>, DeviceError>;
+
 /// Mounts the device in an image of that scheme.
 ///
 /// # Errors
 /// As [`image::open`].
-pub fn mount<S: Ftl<Page = Lpn>>(
-    path: &Path,
-    durability: Durability,
-) -> Result<Box<dyn Drive>, DeviceError> {
+pub fn mount<S: Ftl<Page = Lpn>>(path: &Path, durability: Durability) -> Mounted {
     Ok(Box::new(
         image::open::<S>(path, durability)?.with_sector_bytes(SECTOR_BYTES)?,
     ))
@@ -123,7 +123,7 @@ pub fn mount<S: Ftl<Page = Lpn>>(
 ///
 /// # Errors
 /// A refusal if scheme, options and shape do not fit together; an error if the system has no such files.
-pub fn in_memory<S: Ftl<Page = Lpn>>(spec: &ImageSpec) -> Result<Box<dyn Drive>, DeviceError> {
+pub fn in_memory<S: Ftl<Page = Lpn>>(spec: &ImageSpec) -> Mounted {
     Ok(Box::new(
         image::create_in_memory::<S>(spec)?.with_sector_bytes(SECTOR_BYTES)?,
     ))

@@ -6,7 +6,7 @@ use floatgate_core::catalog::Life;
 use floatgate_core::{Catalog, Ftl, Lpn, Refusal};
 
 use crate::block::options_from_text;
-use crate::drive::{self, Drive};
+use crate::drive::{self, Mounted};
 use crate::error::DeviceError;
 use crate::image::{self, CheckReport, Durability, ImageError, ImageInfo, ImageSpec, ScrubReport};
 
@@ -15,8 +15,8 @@ use crate::image::{self, CheckReport, Durability, ImageError, ImageInfo, ImageSp
 pub struct Stored {
     create: fn(&Path, &ImageSpec) -> Result<ImageInfo, DeviceError>,
     scrub: fn(&Path) -> Result<ScrubReport, DeviceError>,
-    mount: fn(&Path, Durability) -> Result<Box<dyn Drive>, DeviceError>,
-    in_memory: fn(&ImageSpec) -> Result<Box<dyn Drive>, DeviceError>,
+    mount: fn(&Path, Durability) -> Mounted,
+    in_memory: fn(&ImageSpec) -> Mounted,
     takes_options: fn(&str) -> Result<(), Refusal>,
 }
 
@@ -59,7 +59,7 @@ impl Stored {
     ///
     /// # Errors
     /// As [`Stored::create`].
-    pub fn in_memory(&self, spec: &ImageSpec) -> Result<Box<dyn Drive>, DeviceError> {
+    pub fn in_memory(&self, spec: &ImageSpec) -> Mounted {
         (self.in_memory)(spec)
     }
 
@@ -106,7 +106,7 @@ pub fn mount_image<L: AsRef<Stored>>(
     path: &Path,
     durability: Durability,
     catalog: &Catalog<L>,
-) -> Result<Box<dyn Drive>, DeviceError> {
+) -> Mounted {
     let header = image::header_of(path)?;
     (catalog.get(&header.scheme)?.life.as_ref().mount)(path, durability)
 }

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 
 use floatgate_core::ProgramOrder;
 use floatgate_core::rng::SplitMix64;
-use floatgate_device::image::ImageSpec;
+use floatgate_device::image::{self, Durability, ImageSpec};
 use floatgate_device::spares::pairs::PairGuard;
 use floatgate_device::{SparesOptions, drive};
 use floatgate_schemes::page::Page;
@@ -18,6 +18,26 @@ use floatgate_serve::{Endpoint, Server};
 const PAGES: u64 = 96;
 const PAGE: u64 = 2048;
 const BYTES: u64 = PAGES * PAGE;
+
+fn spec() -> ImageSpec {
+    ImageSpec {
+        dies: 1,
+        blocks_per_die: 36,
+        pages_per_block: 8,
+        page_bytes: PAGE as u32,
+        logical_pages: PAGES,
+        program_order: ProgramOrder::Any,
+        spares: SparesOptions {
+            spare_blocks: 2,
+            pair_guard: PairGuard::Off,
+            ..SparesOptions::default()
+        },
+        scheme: "page".into(),
+        options: String::new(),
+        part: String::new(),
+        erase_limit: 0,
+    }
+}
 
 /// A server of a small device in memory.
 struct Served {
@@ -28,24 +48,7 @@ struct Served {
 
 impl Served {
     fn new(connections: usize) -> Self {
-        let spec = ImageSpec {
-            dies: 1,
-            blocks_per_die: 36,
-            pages_per_block: 8,
-            page_bytes: PAGE as u32,
-            logical_pages: PAGES,
-            program_order: ProgramOrder::Any,
-            spares: SparesOptions {
-                spare_blocks: 2,
-                pair_guard: PairGuard::Off,
-                ..SparesOptions::default()
-            },
-            scheme: "page".into(),
-            options: String::new(),
-            part: String::new(),
-            erase_limit: 0,
-        };
-        let device = drive::in_memory::<Page>(&spec).expect("a device");
+        let device = drive::in_memory::<Page>(&spec()).expect("a device");
         let folder = tempfile::tempdir().expect("a folder");
         let server = Server::bind(&Endpoint::Unix(folder.path().join("s"))).expect("a socket");
         let stop = Arc::new(AtomicBool::new(false));
@@ -252,6 +255,27 @@ fn zeroes_and_holes_are_told_truthfully() {
     assert_eq!(client.simple(4, 0, 6656, 512, &[]), 0);
     assert_eq!(client.read(7168, 1024), [7; 1024]);
     served.end();
+}
+
+#[test]
+fn what_an_earlier_life_left_is_no_hole() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("a.img");
+    image::create::<Page>(&path, &spec()).expect("an image");
+    let mount = || drive::mount::<Page>(&path, Durability::Process).expect("a device");
+    let mut device = mount();
+    assert!(device.is_hole(0) && device.is_hole(5));
+    device.write(0, &[7; 4096]).expect("written");
+    assert!(!device.is_hole(0) && device.is_hole(5));
+    // As after a power cut: the register knows nothing of these writes.
+    drop(device);
+    let mut device = mount();
+    assert!(!device.is_hole(0) && !device.is_hole(1));
+    device.trim(0, 4).expect("trimmed");
+    assert!(device.is_hole(0) && !device.is_hole(1));
+    device.write(0, &[8; 512]).expect("written");
+    assert!(!device.is_hole(0));
+    device.close().expect("closed");
 }
 
 #[test]
