@@ -189,25 +189,14 @@ fn welcome(
     let theirs = stream.try_clone().ok()?;
     let (shared, stop) = (Arc::clone(shared), Arc::clone(stop));
     let thread = std::thread::Builder::new().spawn(move || {
-        let ended = Ended(theirs);
-        // How a connection ends is the client's affair.
-        if let Ok(stream) = ended.0.try_clone() {
-            let _ = converse(stream, &shared, &export, &stop);
-        }
+        // How a connection ends is the client's affair. It is hung up on within a round, when the server lets go of
+        // its own handle.
+        let _ = converse(theirs, &shared, &export, &stop);
     });
     Some(Connection {
         stream,
         thread: thread.ok()?,
     })
-}
-
-/// Hangs up when its thread ends, in whatever way: the server has another handle of the same socket.
-struct Ended(Stream);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        self.0.shut(Shutdown::Both);
-    }
 }
 
 fn converse(stream: Stream, shared: &Shared, export: &Export, stop: &AtomicBool) -> io::Result<()> {
