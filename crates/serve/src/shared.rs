@@ -5,8 +5,7 @@ use std::time::Instant;
 
 use floatgate_device::{DeviceError, Drive};
 
-use crate::transmission::state_of;
-use crate::wire::Failure;
+use crate::wire::{Failure, HOLE_AND_ZERO};
 
 /// Bytes of a piece: how long the lock is held for one client while another waits. A trim is cut too, since the
 /// device holds a buffer as long as its range.
@@ -178,7 +177,7 @@ impl Shared {
             while at < end {
                 let page = at / self.page_bytes;
                 let until = ((page + 1) * self.page_bytes).min(end);
-                let state = state_of(drive.is_hole(page as u32));
+                let state = u32::from(drive.is_hole(page as u32)) * HOLE_AND_ZERO;
                 let length = (until - at) as u32;
                 let is_full = extents.len() == extents_max;
                 match extents.last_mut() {

@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::negotiation::{Agreed, CONTEXT_ID, Export, REQUEST_BYTES_MAX, malformed};
 use crate::shared::Shared;
 use crate::wire::{
-    Failure, HOLE_AND_ZERO, REQUEST_BYTES, Request, SIMPLE_REPLY, STRUCTURED_REPLY, Wire, chunk,
-    command, flag,
+    Failure, REQUEST_BYTES, Request, SIMPLE_REPLY, STRUCTURED_REPLY, Wire, chunk, command, flag,
 };
 
 /// Extents that one reply of `BLOCK_STATUS` tells at most; the client asks on from where it ends.
@@ -225,13 +224,5 @@ impl<S: Read + Write> Client<'_, S> {
             self.wire.say(&bytes.to_be_bytes());
             self.wire.say(&state.to_be_bytes());
         }
-    }
-}
-
-/// The state of an extent as the protocol tells it.
-pub fn state_of(is_hole: bool) -> u32 {
-    match is_hole {
-        true => HOLE_AND_ZERO,
-        false => 0,
     }
 }
