@@ -5,18 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Every crate, and what it may depend on. A crate that is not here fails the test.
-const LAYERS: [(&str, &[&str]); 9] = [
+const LAYERS: [(&str, &[&str]); 10] = [
     ("core", &[]),
     ("trace", &[]),
     ("schemes", &["core"]),
     ("testkit", &["core"]),
     ("sim", &["core", "trace"]),
     ("device", &["core"]),
+    ("serve", &["core", "device"]),
     ("catalog", &["core", "schemes", "testkit", "sim", "device"]),
     (
         "cli",
         &[
-            "core", "schemes", "testkit", "sim", "device", "catalog", "trace",
+            "core", "schemes", "testkit", "sim", "device", "serve", "catalog", "trace",
         ],
     ),
     ("xtask", &[]),

@@ -1,6 +1,10 @@
 //! The command line.
 
+mod device;
+
 use std::path::PathBuf;
+
+pub use device::{ImageExportArgs, ImageImportArgs, ImageReadArgs, ImageWriteArgs, ServeArgs};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -50,6 +54,8 @@ pub enum Command {
     /// Make, describe, check and dump flash images
     #[command(subcommand)]
     Image(ImageCommand),
+    /// Serve a device to clients that speak NBD: QEMU, libnbd, fio, the kernel
+    Serve(ServeArgs),
     /// Check schemes and clock against conformance vectors
     Conform(ConformArgs),
     /// List the schemes, or show one and its options
@@ -600,6 +606,14 @@ pub enum ImageCommand {
     Dump(ImageDumpArgs),
     /// Read all of an image, and write anew what begins to fail
     Scrub(ImageScrubArgs),
+    /// Read bytes of the device
+    Read(ImageReadArgs),
+    /// Write bytes of the device
+    Write(ImageWriteArgs),
+    /// Make the bytes of a file those of the device
+    Import(ImageImportArgs),
+    /// Write all bytes of the device to a file
+    Export(ImageExportArgs),
 }
 
 /// Arguments of `image create`.

@@ -111,6 +111,11 @@ impl Cli {
                 return commands::image::scrub(&args, schemes);
             }
             Command::Image(ImageCommand::Dump(args)) => commands::image::dump(&args),
+            Command::Image(ImageCommand::Read(args)) => commands::bytes::read(&args, schemes),
+            Command::Image(ImageCommand::Write(args)) => commands::bytes::write(&args, schemes),
+            Command::Image(ImageCommand::Import(args)) => commands::bytes::import(&args, schemes),
+            Command::Image(ImageCommand::Export(args)) => commands::bytes::export(&args, schemes),
+            Command::Serve(args) => commands::serve::run(&args, schemes),
             Command::Conform(args) => return commands::conform::run(&args, schemes),
             Command::Schemes(args) => commands::schemes::run(&args, schemes),
             Command::Parts(args) => commands::parts::run(&args),

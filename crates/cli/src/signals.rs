@@ -1,12 +1,21 @@
 //! Ctrl-C and its like: unfinished files are removed, then the signal takes its usual course.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use floatgate_trace::outfile::abandon_all;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use signal_hook::{flag, low_level};
+
+/// Set by the first signal, where somebody wants to end in order.
+static ASKED_TO_END: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+/// From now on the first signal sets this flag and does nothing else: who asks for it ends the program in order. The
+/// second one ends it at once.
+pub fn asked_to_end() -> Arc<AtomicBool> {
+    Arc::clone(ASKED_TO_END.get_or_init(Arc::default))
+}
 
 /// Takes care of signals from now on. The process still ends by them, so that a shell sees what happened (130, 143).
 pub fn watch() {
@@ -28,6 +37,9 @@ pub fn watch() {
     };
     std::thread::spawn(move || {
         if let Some(signal) = signals.forever().next() {
+            if let Some(asked) = ASKED_TO_END.get() {
+                return asked.store(true, Ordering::Relaxed);
+            }
             let _abandoned = abandon_all();
             let _ = low_level::emulate_default_handler(signal);
         }

@@ -235,6 +235,13 @@ impl<S: Ftl<Page = Lpn>, N: Nand> BlockDevice<S, N> {
         self.finish_change(outcome)
     }
 
+    /// Whether a page holds nothing and reads as zeroes, known without looking: trimmed since the device was mounted,
+    /// or never written on a device mounted fresh. Of any other page nothing is said.
+    pub fn is_hole(&self, page: u32) -> bool {
+        // A write that failed may have left content that the register does not know.
+        self.read_only.is_none() && self.flash.register.is_empty_for_certain(Lpn(page))
+    }
+
     /// Returns once everything acknowledged survives a crash of the machine.
     ///
     /// # Errors

@@ -40,11 +40,12 @@ impl<N: Nand> NandFlash<N> {
     /// # Errors
     /// If the register cannot be read.
     pub fn new(mut nand: N) -> Result<Self, NandError> {
-        let register = Register::load(&mut nand)?;
+        let mut register = Register::load(&mut nand)?;
         let geometry = nand.geometry().clone();
         let mut ledger = Ledger::new(&geometry, nand.page_bytes() as u32).storing_bytes();
         ledger.sequence = nand.last_sequence();
         ledger.sequence = ledger.sequence.max(register.last_sequence());
+        register.note_mount(ledger.sequence);
         for block in (0..geometry.blocks()).map(Pbn) {
             let programmed = |page| nand.is_programmed(geometry.ppn(block, page));
             ledger.restore(block, nand.erase_count(block), programmed);

@@ -10,9 +10,11 @@
 //! | [`register`] | what is known of each logical page beside the scheme |
 //! | [`flash`] | [`NandFlash`]: the flash of a scheme on any of them |
 //! | [`block`] | [`BlockDevice`]: sectors, on one scheme and one flash |
+//! | [`drive`] | [`Drive`]: a device of any scheme, mounted in a file or in memory |
 //! | [`stored`] | [`Stored`]: all of this for a scheme chosen by name |
 
 pub mod block;
+pub mod drive;
 pub mod error;
 pub mod faulty;
 pub mod flash;
@@ -24,6 +26,7 @@ pub mod spares;
 pub mod stored;
 
 pub use block::BlockDevice;
+pub use drive::Drive;
 pub use error::DeviceError;
 pub use faulty::Faulty;
 pub use flash::NandFlash;

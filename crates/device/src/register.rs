@@ -34,6 +34,8 @@ pub struct Register {
     has_trims: bool,
     /// Changes by the request in work.
     pending: Vec<(Lpn, u64)>,
+    /// The highest number when the chip was mounted: trims of this life have at least that.
+    mounted_at: u64,
 }
 
 /// What to make of content that was read.
@@ -96,6 +98,23 @@ impl Register {
             nand.complete_register();
         }
         Ok(())
+    }
+
+    /// The chip was mounted, and that was its highest number.
+    pub fn note_mount(&mut self, sequence: u64) {
+        self.mounted_at = sequence;
+    }
+
+    /// Whether a page holds nothing, for certain: it was trimmed in this life, or never written on a chip that was
+    /// erased when this life began. What an earlier life left is not told: after a crash the register does not know
+    /// what was written since it was kept.
+    pub fn is_empty_for_certain(&self, lpn: Lpn) -> bool {
+        let entry = self.entries[lpn.index()];
+        let is_trimmed = entry & TRIMMED != 0;
+        match self.mounted_at {
+            0 => entry == 0 || is_trimmed,
+            since => is_trimmed && entry & !TRIMMED >= since,
+        }
     }
 
     /// Whether there is a trim that the chip does not know of.

@@ -6,14 +6,17 @@ use floatgate_core::catalog::Life;
 use floatgate_core::{Catalog, Ftl, Lpn, Refusal};
 
 use crate::block::options_from_text;
+use crate::drive::{self, Mounted};
 use crate::error::DeviceError;
-use crate::image::{self, CheckReport, ImageError, ImageInfo, ImageSpec, ScrubReport};
+use crate::image::{self, CheckReport, Durability, ImageError, ImageInfo, ImageSpec, ScrubReport};
 
 /// A scheme on a flash that stores bytes: its operations as a device.
 #[derive(Clone, Copy, Debug)]
 pub struct Stored {
     create: fn(&Path, &ImageSpec) -> Result<ImageInfo, DeviceError>,
     scrub: fn(&Path) -> Result<ScrubReport, DeviceError>,
+    mount: fn(&Path, Durability) -> Mounted,
+    in_memory: fn(&ImageSpec) -> Mounted,
     takes_options: fn(&str) -> Result<(), Refusal>,
 }
 
@@ -22,6 +25,8 @@ impl Life for Stored {
         Self {
             create: image::create::<S>,
             scrub: image::scrub::<S>,
+            mount: drive::mount::<S>,
+            in_memory: drive::in_memory::<S>,
             takes_options: |text| options_from_text::<S>(text).map(drop),
         }
     }
@@ -48,6 +53,14 @@ impl Stored {
     /// As [`image::scrub`].
     pub fn scrub(&self, path: &Path) -> Result<ScrubReport, DeviceError> {
         (self.scrub)(path)
+    }
+
+    /// Makes a fresh device of the scheme in memory.
+    ///
+    /// # Errors
+    /// As [`Stored::create`].
+    pub fn in_memory(&self, spec: &ImageSpec) -> Mounted {
+        (self.in_memory)(spec)
     }
 
     /// Whether the scheme accepts the options stored in an image.
@@ -83,6 +96,19 @@ pub fn scrub_image<L: AsRef<Stored>>(
 ) -> Result<ScrubReport, DeviceError> {
     let info = image::header_of(path)?;
     catalog.get(&info.scheme)?.life.as_ref().scrub(path)
+}
+
+/// Mounts the device in an image, of the scheme that its header names.
+///
+/// # Errors
+/// As [`image::open`]; a refusal if the catalog has no such scheme.
+pub fn mount_image<L: AsRef<Stored>>(
+    path: &Path,
+    durability: Durability,
+    catalog: &Catalog<L>,
+) -> Mounted {
+    let header = image::header_of(path)?;
+    (catalog.get(&header.scheme)?.life.as_ref().mount)(path, durability)
 }
 
 /// Makes an image with a fresh device of the scheme in the spec.

@@ -1,5 +1,6 @@
 //! `floatgate image create`, `info`, `check`, `dump`, `scrub`.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use floatgate_catalog::{Catalog, Scheme};
@@ -10,10 +11,12 @@ use floatgate_device::image::format::BLOCKS_MAX;
 use floatgate_device::image::{self, CheckReport, DumpSelection, ImageError, ImageInfo, ImageSpec};
 use floatgate_device::spares::pairs::PairGuard;
 use floatgate_device::stored::{check_image, scrub_image};
-use floatgate_device::{DeviceError, SparesOptions};
+use floatgate_device::{DeviceError, Drive, SparesOptions};
 
 use super::schemes::find;
-use crate::args::{ImageArgs, ImageCheckArgs, ImageCreateArgs, ImageDumpArgs, ImageScrubArgs};
+use crate::args::{
+    ImageArgs, ImageCheckArgs, ImageCreateArgs, ImageDumpArgs, ImageScrubArgs, ServeArgs,
+};
 use crate::config::Settings;
 use crate::config::resolve::{Plan, refused};
 use crate::config::sizing::{Extent, size};
@@ -25,28 +28,74 @@ use crate::progress::Bar;
 const DEFAULT_SCHEME: &str = "page";
 /// Bytes of a device whose capacity is not given.
 const DEFAULT_CAPACITY: u64 = 64 << 20;
+/// Spare blocks of each die of a device in memory, where none fails: as many as an image has unless told otherwise, so
+/// that both are the same device.
+const SPARE_BLOCKS_IN_MEMORY: u32 = 2;
 
 /// Makes an image.
 pub fn create(args: &ImageCreateArgs, schemes: &[Scheme]) -> Outcome<()> {
-    let settings = Settings::load(args.config.as_deref(), &args.set, schemes)?;
-    let named = args
-        .scheme
-        .as_deref()
-        .or_else(|| settings.text("scheme.name"));
-    let scheme = find(schemes, named.unwrap_or(DEFAULT_SCHEME))?;
-    settings.check_options(&[scheme])?;
+    let (settings, scheme) = chosen(
+        args.config.as_deref(),
+        &args.set,
+        args.scheme.as_deref(),
+        schemes,
+    )?;
+    let word = OptionGiven::Text(args.pair_guard.clone());
+    let pair_guard = PairGuard::take(&word)
+        .map_err(|wanted| Problem::new(format!("--pair-guard takes {wanted}")))?;
     // Tables for every page are made and looked through twice, so a large image takes a while.
     let waiting = Bar::waiting("makes the image");
-    let spec = spec_of(args, &settings, scheme)?;
+    let plan = Plan::of(&settings)?;
+    let spec = spec_of(plan, &settings, scheme, (args.spare_blocks, pair_guard))?;
     let made = scheme.life.stored.create(&args.file, &spec);
     waiting.done();
     let made = made.map_err(|error| not_made(&settings, scheme, error))?;
     show_info(&made, args.json)
 }
 
+/// Makes a fresh device in memory.
+pub fn in_memory(args: &ServeArgs, capacity: u64, schemes: &[Scheme]) -> Outcome<Box<dyn Drive>> {
+    let (settings, scheme) = chosen(
+        args.config.as_deref(),
+        &args.set,
+        args.scheme.as_deref(),
+        schemes,
+    )?;
+    let mut plan = Plan::of(&settings)?;
+    if !plan.capacity_from_trace {
+        return Err(Problem::new("the device's size is given twice")
+            .at(&settings.place("device.capacity"))
+            .help("leave it to --memory"));
+    }
+    plan.capacity_from_trace = false;
+    plan.device.logical_pages = capacity.div_ceil(plan.device.part.page_bytes.into());
+    let below = (SPARE_BLOCKS_IN_MEMORY, PairGuard::Off);
+    let spec = spec_of(plan, &settings, scheme, below)?;
+    let made = scheme.life.stored.in_memory(&spec);
+    made.map_err(|error| not_made(&settings, scheme, error))
+}
+
+/// The settings, and the scheme that they or the command line name.
+fn chosen<'a>(
+    config: Option<&Path>,
+    set: &[String],
+    scheme: Option<&str>,
+    schemes: &'a [Scheme],
+) -> Outcome<(Settings, &'a Scheme)> {
+    let settings = Settings::load(config, set, schemes)?;
+    let named = scheme.or_else(|| settings.text("scheme.name"));
+    let scheme = find(schemes, named.unwrap_or(DEFAULT_SCHEME))?;
+    settings.check_options(&[scheme])?;
+    Ok((settings, scheme))
+}
+
 /// What the settings make of an image: a device for that scheme alone, spare blocks on top.
-fn spec_of(args: &ImageCreateArgs, settings: &Settings, scheme: &Scheme) -> Outcome<ImageSpec> {
-    let mut plan = Plan::of(settings)?;
+fn spec_of(
+    mut plan: Plan,
+    settings: &Settings,
+    scheme: &Scheme,
+    (spare_blocks, pair_guard): (u32, PairGuard),
+) -> Outcome<ImageSpec> {
     if plan.capacity_from_trace {
         plan.capacity_from_trace = false;
         let pages = DEFAULT_CAPACITY.div_ceil(plan.device.part.page_bytes.into());
@@ -65,9 +114,6 @@ fn spec_of(args: &ImageCreateArgs, settings: &Settings, scheme: &Scheme) -> Outc
         other => format!("{key}={other}\n"),
     });
     let device = &plan.device;
-    let word = OptionGiven::Text(args.pair_guard.clone());
-    let pair_guard = PairGuard::take(&word)
-        .map_err(|wanted| Problem::new(format!("--pair-guard takes {wanted}")))?;
     Ok(ImageSpec {
         dies: device.dies,
         blocks_per_die: device.blocks,
@@ -76,7 +122,7 @@ fn spec_of(args: &ImageCreateArgs, settings: &Settings, scheme: &Scheme) -> Outc
         logical_pages: device.logical_pages,
         program_order: device.program_order,
         spares: SparesOptions {
-            spare_blocks: args.spare_blocks,
+            spare_blocks,
             pair_guard,
             wear_leveling: device.wear_leveling,
             wear_gap: device.wear_gap,
@@ -217,7 +263,7 @@ fn check_selection(args: &ImageDumpArgs) -> Outcome<()> {
 }
 
 /// An image that cannot be read, with what helps.
-fn unusable(error: ImageError) -> Problem {
+pub fn unusable(error: ImageError) -> Problem {
     let problem = Problem::new(error.to_string());
     match &error {
         ImageError::Locked { .. } => problem.help("end the other program first"),

@@ -1,6 +1,7 @@
 //! What each command does: one file each.
 
 pub mod bench;
+pub mod bytes;
 pub mod compare;
 pub mod completions;
 pub mod config;
@@ -14,6 +15,7 @@ pub mod recovery;
 pub mod run;
 pub mod schema;
 pub mod schemes;
+pub mod serve;
 mod study;
 pub mod sweep;
 mod taps;

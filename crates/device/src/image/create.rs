@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::{Ftl, Lpn};
 use floatgate_core::{Geometry, ProgramOrder, Refusal};
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, renameat_with};
+use rustix::fs::{AtFlags, CWD, MemfdFlags, Mode, OFlags, RenameFlags, linkat, renameat_with};
 use rustix::io::Errno;
 
 use super::format::{HEADER_BYTES, Header, Layout};
@@ -149,6 +149,23 @@ pub fn create<S: Ftl<Page = Lpn>>(path: &Path, spec: &ImageSpec) -> Result<Image
     device.into_nand().into_nand().close()?;
     unnamed.name(path).map_err(failed)?;
     Ok(info(path)?)
+}
+
+/// A fresh device of the scheme in memory. Nothing waits for a disk, since there is none.
+///
+/// # Errors
+/// As [`create`].
+pub fn create_in_memory<S: Ftl<Page = Lpn>>(
+    spec: &ImageSpec,
+) -> Result<BlockDevice<S, Spares<ImageNand>>, DeviceError> {
+    let header = spec.header()?;
+    let options = options_from_text::<S>(&spec.options)?;
+    let path = Path::new("memory");
+    let file = rustix::fs::memfd_create("floatgate", MemfdFlags::CLOEXEC);
+    let file = File::from(file.map_err(|e| io("create", path, e.into()))?);
+    fill(&file, &header).map_err(|error| io("write", path, error))?;
+    let nand = ImageNand::open_on(file, path, Durability::Process)?;
+    BlockDevice::create(Spares::format(nand, spec.spares)?, &options)
 }
 
 /// A file without a name: the end of the process removes it. Where the file system has no such files it has a temporary

@@ -38,7 +38,7 @@ use std::path::{Path, PathBuf};
 use crate::nand::NandError;
 pub use check::{CheckReport, check};
 pub use chip::ImageNand;
-pub use create::{ImageSpec, create};
+pub use create::{ImageSpec, create, create_in_memory};
 pub use describe::{Dump, DumpSelection, ImageInfo, PageRow, dump, header_of, info};
 pub use finding::{Finding, Severity};
 pub use open::open;

@@ -1,0 +1,114 @@
+//! Arguments of the commands that use a device: `serve`, `image read` and its like.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Arguments of `serve`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  floatgate serve disk.img --socket disk.sock
+  nbdinfo 'nbd+unix:///?socket=disk.sock'
+  floatgate serve --memory 256MiB --scheme fast --socket fast.sock
+  floatgate serve disk.img --tcp 127.0.0.1:10809
+
+One line tells the URI when clients can connect. SIGTERM or Ctrl-C shuts the device down in order; what was
+flushed survives kill -9 too. docs/serve.md tells what is promised, and how QEMU, libnbd, fio and the kernel connect.")]
+pub struct ServeArgs {
+    /// The image to serve
+    #[arg(required_unless_present = "memory", conflicts_with = "memory")]
+    pub file: Option<PathBuf>,
+    /// Serve a fresh device of that size in memory; it is gone at the end
+    #[arg(long, value_name = "SIZE", value_parser = super::size)]
+    pub memory: Option<u64>,
+    /// The scheme of a device in memory (`floatgate schemes` lists them)
+    #[arg(long, value_name = "SCHEME", requires = "memory")]
+    pub scheme: Option<String>,
+    /// TOML configuration of a device in memory
+    #[arg(long, value_name = "FILE", requires = "memory")]
+    pub config: Option<PathBuf>,
+    /// Override a key of the configuration
+    #[arg(long, value_name = "SECTION.KEY=VALUE", requires = "memory")]
+    pub set: Vec<String>,
+    /// Listen on this Unix socket [default: the image's name and .sock; floatgate.sock]
+    #[arg(long, value_name = "PATH", conflicts_with = "tcp")]
+    pub socket: Option<PathBuf>,
+    /// Listen on a TCP port, of this machine only if no address is given
+    #[arg(long, value_name = "[ADDRESS:]PORT")]
+    pub tcp: Option<String>,
+    /// Clients at a time; others wait
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub connections: u32,
+    /// Print the line as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `image read`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  floatgate image read disk.img --length 4KiB | xxd
+  floatgate image read disk.img --offset 1MiB --length 64KiB --output part.bin")]
+pub struct ImageReadArgs {
+    /// The image
+    pub file: PathBuf,
+    /// First byte of the device, a multiple of 512
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = offset)]
+    pub offset: u64,
+    /// Bytes, a multiple of 512 [default: up to the end of the device]
+    #[arg(long, value_name = "SIZE", value_parser = super::size)]
+    pub length: Option<u64>,
+    /// The file to write, whole or not at all; - is standard output
+    #[arg(long, short, value_name = "FILE", default_value = "-")]
+    pub output: PathBuf,
+}
+
+/// Arguments of `image write`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  floatgate image write disk.img part.bin --offset 1MiB
+  printf %512s hello | floatgate image write disk.img - --offset 4096
+
+Offset and length are multiples of 512. Nothing is written of what does not fit. All is flushed at the end.")]
+pub struct ImageWriteArgs {
+    /// The image
+    pub file: PathBuf,
+    /// The file with the bytes; - is standard input
+    pub input: PathBuf,
+    /// First byte of the device, a multiple of 512
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = offset)]
+    pub offset: u64,
+}
+
+/// Arguments of `image import`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  floatgate image import disk.img ext4.raw
+
+The file's bytes become the device's, from its first; what lies behind them is trimmed. A length that is no
+multiple of 512 is filled with zeroes.")]
+pub struct ImageImportArgs {
+    /// The image
+    pub file: PathBuf,
+    /// The file with the bytes
+    pub input: PathBuf,
+}
+
+/// Arguments of `image export`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  floatgate image export disk.img disk.raw
+  floatgate image export disk.img - | zstd > disk.raw.zst")]
+pub struct ImageExportArgs {
+    /// The image
+    pub file: PathBuf,
+    /// The file to write, whole or not at all; - is standard output
+    pub output: PathBuf,
+}
+
+fn offset(text: &str) -> Result<u64, String> {
+    match text.trim() {
+        "0" => Ok(0),
+        other => super::size(other),
+    }
+}

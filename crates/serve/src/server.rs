@@ -1,0 +1,339 @@
+//! The socket, the connections, the end.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use floatgate_device::Drive;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::negotiation::{Export, negotiate};
+use crate::shared::Shared;
+use crate::transmission::serve;
+use crate::wire::Wire;
+
+/// How long a client may be silent while it negotiates, and may leave its replies unread: a place is not held for
+/// nothing.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How often the server looks for its end, and passes the time to an idle device.
+const ROUND: Duration = Duration::from_millis(100);
+/// How long clients may take to read their last replies when the server ends.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Where clients find the server.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Endpoint {
+    /// A socket in the file system, for this user alone.
+    Unix(PathBuf),
+    /// A port. Whoever reaches it can read and write the device.
+    Tcp(SocketAddr),
+}
+
+/// A socket that clients can connect to.
+#[derive(Debug)]
+pub struct Server {
+    listener: Listener,
+    uri: String,
+    /// The socket's file, with what tells it from another of the same name.
+    file: Option<(PathBuf, (u64, u64))>,
+}
+
+#[derive(Debug)]
+enum Listener {
+    Unix(UnixListener),
+    Tcp(TcpListener),
+}
+
+/// A client's socket.
+#[derive(Debug)]
+enum Stream {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
+
+/// A connection as the server keeps it.
+struct Connection {
+    stream: Stream,
+    thread: JoinHandle<()>,
+}
+
+impl Server {
+    /// Takes the socket. The file of a server that was killed is replaced; any other file is left alone.
+    ///
+    /// # Errors
+    /// If the address is taken, or cannot be used.
+    pub fn bind(endpoint: &Endpoint) -> io::Result<Self> {
+        match endpoint {
+            Endpoint::Unix(path) => {
+                remove_abandoned(path)?;
+                let listener = UnixListener::bind(path)?;
+                std::fs::set_permissions(path, PermissionsExt::from_mode(0o600))?;
+                listener.set_nonblocking(true)?;
+                let whole = std::path::absolute(path)?;
+                Ok(Self {
+                    listener: Listener::Unix(listener),
+                    uri: format!("nbd+unix:///?socket={}", escaped(&whole)),
+                    file: Some((path.clone(), identity(path)?)),
+                })
+            }
+            Endpoint::Tcp(address) => {
+                let listener = TcpListener::bind(address)?;
+                listener.set_nonblocking(true)?;
+                Ok(Self {
+                    uri: format!("nbd://{}/", listener.local_addr()?),
+                    listener: Listener::Tcp(listener),
+                    file: None,
+                })
+            }
+        }
+    }
+
+    /// What clients are told to connect to.
+    pub fn uri(&self) -> &str {
+        &self.uri
+    }
+
+    /// Serves the device to so many clients at a time until `stop` is set; then shuts the device down.
+    ///
+    /// # Errors
+    /// If the device could not be shut down. What was flushed is there nevertheless.
+    pub fn run(
+        mut self,
+        drive: Box<dyn Drive>,
+        connections_max: usize,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<(), String> {
+        let page_bytes = drive.page_bytes() as u32;
+        let export = Export {
+            bytes: drive.sectors() * drive.sector_bytes() as u64,
+            sector_bytes: drive.sector_bytes() as u32,
+            page_bytes,
+            is_read_only: drive.read_only().is_some(),
+        };
+        let shared = Arc::new(Shared::new(drive));
+        let mut connections: Vec<Connection> = Vec::new();
+        let (mut seen, mut looked) = (0, Instant::now());
+        while !stop.load(Ordering::Relaxed) {
+            connections.retain(|connection| !connection.thread.is_finished());
+            // The others wait in the socket's own queue.
+            let has_place = connections.len() < connections_max;
+            if has_place {
+                wait(self.listener.as_fd());
+                if let Ok(stream) = self.accept() {
+                    connections.extend(welcome(stream, &shared, export, stop));
+                }
+            } else {
+                std::thread::sleep(ROUND);
+            }
+            if looked.elapsed() >= ROUND {
+                shared.tick_if_idle(&mut seen);
+                looked = Instant::now();
+            }
+        }
+        self.remove_file();
+        // What was asked is still done and answered; nothing more is taken.
+        part(&connections, Shutdown::Read);
+        let end = Instant::now() + GRACE;
+        while connections.iter().any(|one| !one.thread.is_finished()) && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        part(&connections, Shutdown::Both);
+        for connection in connections {
+            // One that panicked has been told of, and the lock knows.
+            let _ = connection.thread.join();
+        }
+        shared.close()
+    }
+
+    fn accept(&self) -> io::Result<Stream> {
+        match &self.listener {
+            Listener::Unix(listener) => Ok(Stream::Unix(listener.accept()?.0)),
+            Listener::Tcp(listener) => {
+                let stream = listener.accept()?.0;
+                stream.set_nodelay(true)?;
+                Ok(Stream::Tcp(stream))
+            }
+        }
+    }
+
+    /// Removes the socket's file, unless another has taken its name.
+    fn remove_file(&mut self) {
+        if let Some((path, ours)) = self.file.take()
+            && identity(&path).is_ok_and(|found| found == ours)
+        {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.remove_file();
+    }
+}
+
+/// Gives a client its thread. A client for whom there is none is let go.
+fn welcome(
+    stream: Stream,
+    shared: &Arc<Shared>,
+    export: Export,
+    stop: &Arc<AtomicBool>,
+) -> Option<Connection> {
+    let theirs = stream.try_clone().ok()?;
+    let (shared, stop) = (Arc::clone(shared), Arc::clone(stop));
+    let thread = std::thread::Builder::new().spawn(move || {
+        // How a connection ends is the client's affair. It is hung up on within a round, when the server lets go of
+        // its own handle.
+        let _ = converse(theirs, &shared, &export, &stop);
+    });
+    Some(Connection {
+        stream,
+        thread: thread.ok()?,
+    })
+}
+
+fn converse(stream: Stream, shared: &Shared, export: &Export, stop: &AtomicBool) -> io::Result<()> {
+    stream.begin()?;
+    let mut wire = Wire::new(stream);
+    if let Some(agreed) = negotiate(&mut wire, export)? {
+        wire.send()?;
+        // A client with nothing to do may keep its connection.
+        wire.stream().wait_for_ever()?;
+        let outcome = serve(&mut wire, shared, export, agreed, stop);
+        // What was done is told even to a client that is then let go.
+        wire.send()?;
+        outcome?;
+    }
+    Ok(())
+}
+
+fn part(connections: &[Connection], how: Shutdown) {
+    for connection in connections {
+        connection.stream.shut(how);
+    }
+}
+
+/// Waits for a client, for a round at most.
+fn wait(listener: BorrowedFd<'_>) {
+    let round = Timespec {
+        tv_sec: 0,
+        tv_nsec: ROUND.as_nanos() as _,
+    };
+    // A signal ends the wait early, which does no harm.
+    let _ = poll(
+        &mut [PollFd::from_borrowed_fd(listener, PollFlags::IN)],
+        Some(&round),
+    );
+}
+
+/// Removes the socket of a server that is no more.
+fn remove_abandoned(path: &Path) -> io::Result<()> {
+    let Ok(found) = path.symlink_metadata() else {
+        return Ok(());
+    };
+    let taken = |text: &str| Err(io::Error::new(ErrorKind::AddrInUse, text));
+    if !found.file_type().is_socket() {
+        return taken("this file exists, and is no socket");
+    }
+    match UnixStream::connect(path) {
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => std::fs::remove_file(path),
+        _ => taken("another server listens there"),
+    }
+}
+
+fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    let found = path.symlink_metadata()?;
+    Ok((found.dev(), found.ino()))
+}
+
+/// A path as a part of a URI.
+fn escaped(path: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(byte);
+    path.as_os_str()
+        .as_bytes()
+        .iter()
+        .map(|byte| match plain(byte) {
+            true => char::from(*byte).to_string(),
+            false => format!("%{byte:02X}"),
+        })
+        .collect()
+}
+
+impl Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Unix(listener) => listener.as_fd(),
+            Self::Tcp(listener) => listener.as_fd(),
+        }
+    }
+}
+
+impl Stream {
+    fn try_clone(&self) -> io::Result<Self> {
+        match self {
+            Self::Unix(stream) => Ok(Self::Unix(stream.try_clone()?)),
+            Self::Tcp(stream) => Ok(Self::Tcp(stream.try_clone()?)),
+        }
+    }
+
+    fn begin(&self) -> io::Result<()> {
+        let limit = Some(PATIENCE);
+        match self {
+            Self::Unix(stream) => {
+                stream.set_nonblocking(false)?;
+                stream.set_read_timeout(limit)?;
+                stream.set_write_timeout(limit)
+            }
+            Self::Tcp(stream) => {
+                stream.set_nonblocking(false)?;
+                stream.set_read_timeout(limit)?;
+                stream.set_write_timeout(limit)
+            }
+        }
+    }
+
+    fn wait_for_ever(&self) -> io::Result<()> {
+        match self {
+            Self::Unix(stream) => stream.set_read_timeout(None),
+            Self::Tcp(stream) => stream.set_read_timeout(None),
+        }
+    }
+
+    fn shut(&self, how: Shutdown) {
+        // It may have gone already.
+        let _ = match self {
+            Self::Unix(stream) => stream.shutdown(how),
+            Self::Tcp(stream) => stream.shutdown(how),
+        };
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Unix(stream) => stream.read(into),
+            Self::Tcp(stream) => stream.read(into),
+        }
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Unix(stream) => stream.write(bytes),
+            Self::Tcp(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
