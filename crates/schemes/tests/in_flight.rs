@@ -107,6 +107,11 @@ fn dftl_believes_the_youngest_translation_page() {
          cmt_policy=slru tp_entries=1 integrity=REQ batch=true lazy_copy=on placement=static gc_d=5 gc_seed=7 \
          flight=4:7700628 flight=2:10590780 flight=0:8345790",
     );
+    holds(
+        "dftl dies=2 blocks=19 pages=5 logical_pages=50 order=any start=full requests=39 seed=6711471 cmt_bytes=8 \
+         cmt_entries=100 tp_entries=4 integrity=TIMEOUT flush_ns=7000000000 batch=true gc_low=8 streams=split \
+         gc_policy=greedy gc_d=1 flight=7:11650781 flight=0:4442119",
+    );
 }
 
 /// A translation page names a page of a move that has not ended on the move's die.
