@@ -227,7 +227,8 @@ impl Ledger {
         self.blocks[pbn.index()] = Block {
             written: 0,
             gaps: 0,
-            erases: block.erases + 1,
+            // A forged image may say that a block is at the end of the numbers.
+            erases: block.erases.saturating_add(1),
         };
         *self.counters.erases.of(cause) += 1;
     }

@@ -61,6 +61,9 @@ impl Blog {
                 return Err(format!("live page {p} of {} has no sub-table", lbn.0));
             }
         }
+        if self.by_validity {
+            self.audit_live(lbn)?;
+        }
         for group in 0..self.groups {
             let at = self.directory[self.directory_at(lbn, group)];
             if at.is_none() {
@@ -76,5 +79,28 @@ impl Blog {
             }
         }
         Ok(live)
+    }
+
+    /// What is counted live in each row of `lbn` is what lies there.
+    fn audit_live(&self, lbn: Lbn) -> Result<(), String> {
+        for row in self.logs.rows_of(lbn) {
+            let block = self.logs.row(row).block;
+            let lies_there = |lpn: &u32| {
+                let at = self.place[*lpn as usize];
+                at.is_some() && self.space.geometry.block_of(at) == block
+            };
+            let pages = lbn.0 * self.pages()..(lbn.0 + 1) * self.pages();
+            let (live, counted) = (
+                pages.filter(lies_there).count(),
+                self.logs.live(lbn, row) as usize,
+            );
+            if live != counted {
+                return Err(format!(
+                    "row {row}: {counted} pages of {} are counted live, {live} are there",
+                    lbn.0
+                ));
+            }
+        }
+        Ok(())
     }
 }
