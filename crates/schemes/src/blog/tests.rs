@@ -109,6 +109,19 @@ fn costs(bench: &Device, mlc: bool) -> (u64, u64, u64) {
     (c.programs.gc, c.erases.gc, oob_reads)
 }
 
+/// Step 16 of worked example B with `situation2 = space_gc`: the log block of the fewest logical blocks is freed, and the
+/// crowded one keeps its two.
+#[test]
+fn situation_2_frees_a_log_block_if_asked_to() {
+    let mut bench = Device::audited(&figure_2("mlc").with("situation2", "space_gc"));
+    play_figures_2_and_3(&mut bench);
+    bench.play("W 0 1, W 13 1, W 14 1, W 8 1, W 10 1, W 20 1");
+    assert_eq!(situations(&bench), [0, 1, 0]);
+    let erases = [0, 1, 9].map(|block| bench.flash.ledger.erase_count(Pbn(block)));
+    assert_eq!(erases, [1, 0, 1], "the victim and the old data block");
+    assert_eq!(bench.ftl.instances()[0].data[1], Pbn(1));
+}
+
 /// Worked example B: Figs. 2 and 3 go on into all three situations, a swap included.
 #[test]
 fn three_situations_after_figure_3() {
