@@ -209,6 +209,7 @@ fn claims(papers: &[Paper], items: &[ItemResult]) -> Outcome<Vec<ClaimRow>> {
 fn claim_row(paper: &Paper, claim: &Claim, items: &[ItemResult]) -> Outcome<ClaimRow> {
     let in_claim = |text: String| Problem::new(format!("claim {}: {text}", claim.number));
     let mut numbers: Vec<NumberRow> = Vec::new();
+    let mut of_item = None;
     if let Some(key) = &claim.item {
         let place = paper.items.iter().find(|(item, _)| item == key);
         let (_, item) = place.ok_or_else(|| in_claim(format!("no item {key}")))?;
@@ -216,6 +217,7 @@ fn claim_row(paper: &Paper, claim: &Claim, items: &[ItemResult]) -> Outcome<Clai
             .iter()
             .find(|i| i.paper == paper.key && i.item == *key);
         let result = result.ok_or_else(|| in_claim(format!("{key} did not run")))?;
+        of_item.clone_from(&result.why);
         let exact = item.exact.iter().map(|exact| &exact.name);
         let names: Vec<&Option<String>> = exact
             .chain(item.number.iter().map(|number| &number.name))
@@ -245,7 +247,7 @@ fn claim_row(paper: &Paper, claim: &Claim, items: &[ItemResult]) -> Outcome<Clai
         numbers,
         verdict,
         workloads,
-        why: why(claim.why.as_ref(), claim.cannot.as_ref()),
+        why: why(claim.why.as_ref(), claim.cannot.as_ref()).or(of_item),
         command: match &claim.item {
             Some(item) => format!("floatgate papers {} {item}", paper.key),
             None => String::new(),
