@@ -17,10 +17,8 @@ const PAGE_BYTES: u64 = 2048;
 /// Whole pages: arrival, operation, first page, number.
 type Pages = (u64, Op, u64, u64);
 
-/// The completion of every request.
-fn ends<S: Ftl<Page = Lpn>, C: Clock>(config: &RunConfig, requests: &[Pages]) -> Vec<u64> {
-    let mut session = Session::<S, C>::new(config).expect("a valid configuration");
-    session.record_requests();
+/// Plays the requests to their end.
+fn play<S: Ftl<Page = Lpn>, C: Clock>(session: &mut Session<S, C>, requests: &[Pages]) {
     for &(arrival_ns, op, first, pages) in requests {
         let request = Request {
             arrival_ns,
@@ -32,6 +30,13 @@ fn ends<S: Ftl<Page = Lpn>, C: Clock>(config: &RunConfig, requests: &[Pages]) ->
         session.request(&request).expect("the device has it");
     }
     session.finish();
+}
+
+/// The completion of every request.
+fn ends<S: Ftl<Page = Lpn>, C: Clock>(config: &RunConfig, requests: &[Pages]) -> Vec<u64> {
+    let mut session = Session::<S, C>::new(config).expect("a valid configuration");
+    session.record_requests();
+    play(&mut session, requests);
     session.check_laws().expect("laws hold");
     let rows = session.request_rows().expect("they are recorded");
     rows.iter().map(|row| row.end_ns).collect()
@@ -129,16 +134,6 @@ fn a_flush_of_the_timer_stands_behind_a_request_that_the_scheme_does_not_see() {
 fn a_request_that_the_scheme_does_not_see_starts_no_flush() {
     let requests = [(0, Op::Write, 4, 1), (900_000, Op::Flush, 0, 0)];
     let mut session = Session::<Dftl, Events>::new(&dftl(0)).expect("a valid configuration");
-    for (arrival_ns, op, first, pages) in requests {
-        let request = Request {
-            arrival_ns,
-            op,
-            volume: 0,
-            offset: first * PAGE_BYTES,
-            bytes: pages * PAGE_BYTES,
-        };
-        session.request(&request).expect("the device has it");
-    }
-    session.finish();
+    play(&mut session, &requests);
     assert_eq!(session.flash.ledger.counters.programs.map, 0);
 }

@@ -101,14 +101,6 @@ impl Decoder for Merged {
         self.members[self.current].reader.position()
     }
 
-    fn excerpt(&self) -> Option<String> {
-        None
-    }
-
-    fn first_skipped(&self) -> Option<(Position, String)> {
-        None
-    }
-
     fn volumes(&self) -> &Volumes {
         &self.volumes
     }

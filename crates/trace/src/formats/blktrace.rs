@@ -201,10 +201,6 @@ impl Decoder for Blktrace {
         self.bad.clone()
     }
 
-    fn first_skipped(&self) -> Option<(Position, String)> {
-        None
-    }
-
     fn volumes(&self) -> &Volumes {
         &self.volumes
     }

@@ -52,9 +52,13 @@ pub(crate) trait Decoder: Send {
     /// The position of the record last returned (or of the fault).
     fn position(&self) -> Position;
     /// The record last returned (or the faulty one), made printable.
-    fn excerpt(&self) -> Option<String>;
+    fn excerpt(&self) -> Option<String> {
+        None
+    }
     /// The first record that was skipped and may have been meant as a request.
-    fn first_skipped(&self) -> Option<(Position, String)>;
+    fn first_skipped(&self) -> Option<(Position, String)> {
+        None
+    }
     /// The volumes seen so far.
     fn volumes(&self) -> &Volumes;
 }

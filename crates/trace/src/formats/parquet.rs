@@ -484,14 +484,6 @@ impl Decoder for ParquetDecoder {
         Position::Record(self.row)
     }
 
-    fn excerpt(&self) -> Option<String> {
-        None
-    }
-
-    fn first_skipped(&self) -> Option<(Position, String)> {
-        None
-    }
-
     fn volumes(&self) -> &Volumes {
         &self.volumes
     }

@@ -85,14 +85,6 @@ impl Decoder for Generated {
         Position::Record(self.number)
     }
 
-    fn excerpt(&self) -> Option<String> {
-        None
-    }
-
-    fn first_skipped(&self) -> Option<(Position, String)> {
-        None
-    }
-
     fn volumes(&self) -> &Volumes {
         &self.volumes
     }

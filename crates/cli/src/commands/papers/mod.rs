@@ -7,7 +7,7 @@ mod library;
 mod play;
 mod text;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use floatgate_catalog::Scheme;
 use floatgate_sim::record::SCHEMA;
@@ -155,12 +155,10 @@ fn one(
         (None, true) if is_held => Verdict::Reproduced,
         (None, _) => judge::over(numbers.iter().map(|number| number.verdict)),
     };
-    let mut workloads: Vec<WorkloadKind> = numbers.iter().map(|number| number.workload).collect();
-    if is_held && numbers.is_empty() {
-        workloads.push(WorkloadKind::Own);
-    }
-    workloads.sort_unstable();
-    workloads.dedup();
+    let workloads = match is_held && numbers.is_empty() {
+        true => vec![WorkloadKind::Own],
+        false => kinds_of(&numbers),
+    };
     let result = ItemResult {
         paper: paper.key.clone(),
         item: key.into(),
@@ -179,6 +177,12 @@ fn one(
         seconds: runs.seconds,
     };
     Ok((result, runs))
+}
+
+/// What some numbers were measured on, the most convincing first, each once.
+fn kinds_of(numbers: &[NumberRow]) -> Vec<WorkloadKind> {
+    let kinds: BTreeSet<WorkloadKind> = numbers.iter().map(|number| number.workload).collect();
+    kinds.into_iter().collect()
 }
 
 fn why(given: Option<&WhyText>, cannot: Option<&String>) -> Option<Why> {
@@ -231,9 +235,7 @@ fn claim_row(paper: &Paper, claim: &Claim, items: &[ItemResult]) -> Outcome<Clai
             numbers.clone_from(&result.numbers);
         }
     }
-    let mut workloads: Vec<WorkloadKind> = numbers.iter().map(|number| number.workload).collect();
-    workloads.sort_unstable();
-    workloads.dedup();
+    let workloads = kinds_of(&numbers);
     let verdict = match &claim.cannot {
         Some(_) => Verdict::CannotBe,
         None => judge::over(numbers.iter().map(|number| number.verdict)),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use floatgate_sim::record::papers::{
-    ItemResult, NumberRow, PapersDocument, Sense, Verdict, WorkloadKind,
+    ItemResult, NumberRow, PapersDocument, Sense, Verdict, Why, WorkloadKind,
 };
 use floatgate_trace::columns::{Column, Kind, NONE, TableWriter};
 use serde_json::{Value, json};
@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use super::OUT_FLAG;
 use super::library::Paper;
 use crate::args::PapersArgs;
-use crate::errors::{Outcome, Problem};
+use crate::commands::sweep::rows;
+use crate::errors::Outcome;
 use crate::output;
 use crate::table::{Table, short, some};
 
@@ -127,7 +128,7 @@ pub fn of(document: &PapersDocument, papers: &[Paper]) -> String {
     text += &format!("\n{}", numbers(item));
     text += &format!("\nVerdict: {}\n", verdict(item.verdict));
     if let Some(why) = &item.why {
-        text += &format!("Why: {}{}\n", guess(why.is_tested), why.text);
+        text += &format!("Why: {}\n", reason(why));
     }
     for test in &item.tests {
         text += &format!("Test: {test}\n");
@@ -141,10 +142,10 @@ pub fn of(document: &PapersDocument, papers: &[Paper]) -> String {
     text
 }
 
-fn guess(is_tested: bool) -> &'static str {
-    match is_tested {
-        true => "",
-        false => "(guess) ",
+fn reason(why: &Why) -> String {
+    match why.is_tested {
+        true => why.text.clone(),
+        false => format!("(guess) {}", why.text),
     }
 }
 
@@ -322,15 +323,9 @@ fn unit(number: &NumberRow) -> String {
 /// # Errors
 /// If its ending tells no format.
 pub fn check_name(path: &Path) -> Outcome<()> {
-    if path.is_dir() {
-        let text = format!("cannot write {}: it is a folder", path.display());
-        return Err(Problem::new(text).help("name a file"));
-    }
-    match ending(path) {
-        "json" | "md" => Ok(()),
-        _ => TableWriter::create(path, COLUMNS)
-            .map(drop)
-            .map_err(Into::into),
+    match ending(path) == "md" && !path.is_dir() {
+        true => Ok(()),
+        false => rows::check_name(path),
     }
 }
 
@@ -422,8 +417,6 @@ fn markdown(document: &PapersDocument) -> String {
     }
     for row in &document.claims {
         let ours: Vec<String> = row.numbers.iter().map(ours).collect();
-        let why = row.why.as_ref();
-        let why = why.map(|why| format!("{}{}", guess(why.is_tested), why.text));
         let cells = [
             row.number.to_string(),
             format!("{}: {}", row.paper, row.claim),
@@ -431,14 +424,12 @@ fn markdown(document: &PapersDocument) -> String {
             ours.join("; "),
             verdict(row.verdict).into(),
             kinds(&row.workloads),
-            why.unwrap_or_default(),
+            row.why.as_ref().map(reason).unwrap_or_default(),
         ];
         text += &format!("| {} |\n", cells.map(|text| cell(&text)).join(" | "));
     }
     text += "\n| paper | item | in the paper | verdict | of its numbers | workload | why |\n|---|---|---|---|---|---|---|\n";
     for item in &document.items {
-        let why = item.why.as_ref();
-        let why = why.map(|why| format!("{}{}", guess(why.is_tested), why.text));
         let cells = [
             item.paper.clone(),
             item.item.clone(),
@@ -446,7 +437,7 @@ fn markdown(document: &PapersDocument) -> String {
             verdict(item.verdict).into(),
             tally(item.numbers.iter().map(|number| number.verdict)),
             kinds(&item.workloads),
-            why.unwrap_or_default(),
+            item.why.as_ref().map(reason).unwrap_or_default(),
         ];
         text += &format!("| {} |\n", cells.map(|text| cell(&text)).join(" | "));
     }

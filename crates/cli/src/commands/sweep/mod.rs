@@ -5,7 +5,7 @@ pub(super) mod devices;
 mod document;
 pub(super) mod journal;
 pub(super) mod play;
-mod rows;
+pub(super) mod rows;
 
 use floatgate_catalog::Scheme;
 use floatgate_sim::record::sweep::SweepDocument;
