@@ -31,6 +31,14 @@ pub trait Drive: Send {
     /// # Errors
     /// As [`BlockDevice::write`].
     fn write(&mut self, sector: u64, data: &[u8]) -> Result<(), DeviceError>;
+    /// Writes sectors that survive a crash of the machine when this returns.
+    ///
+    /// # Errors
+    /// As [`Drive::write`] and [`Drive::flush`].
+    fn write_through(&mut self, sector: u64, data: &[u8]) -> Result<(), DeviceError> {
+        self.write(sector, data)?;
+        self.flush()
+    }
     /// Drops the pages that a range covers whole.
     ///
     /// # Errors

@@ -6,7 +6,8 @@
 //! | [`server`] | [`Server`]: the socket, the connections, the end |
 //! | [`negotiation`] | the first half of a connection: what is served and how |
 //! | [`transmission`] | the second half: requests and replies |
-//! | [`shared`] | the one device behind its lock |
+//! | [`shared`] | the one device behind its lock, for every front end |
+//! | [`tap`] | [`Tap`]: who listens to what the device is asked |
 //! | [`wire`] | the numbers of the protocol; bytes in, bytes out |
 //!
 //! What a client sends is never trusted: every length has a limit, memory grows with the bytes that have come and not
@@ -17,7 +18,10 @@
 pub mod negotiation;
 pub mod server;
 pub mod shared;
+pub mod tap;
 pub mod transmission;
 pub mod wire;
 
 pub use server::{Endpoint, Server};
+pub use shared::Shared;
+pub use tap::Tap;

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 
+use crate::shared::Export;
 use crate::wire::{
     Fields, GREETING, OPTION, OPTION_REPLY, Wire, export, handshake, info, option, reply,
 };
@@ -17,19 +18,6 @@ const CONTEXT: &[u8] = b"base:allocation";
 /// The number of that context.
 pub const CONTEXT_ID: u32 = 1;
 
-/// What is served.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Export {
-    /// Bytes of the device.
-    pub bytes: u64,
-    /// Offsets and lengths are multiples of it.
-    pub sector_bytes: u32,
-    /// Writes of whole pages are cheapest.
-    pub page_bytes: u32,
-    /// It cannot be written.
-    pub is_read_only: bool,
-}
-
 /// What both sides agreed on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Agreed {
@@ -39,21 +27,20 @@ pub struct Agreed {
     pub context: bool,
 }
 
-impl Export {
-    fn flags(&self) -> u16 {
-        let always = export::HAS_FLAGS
-            | export::SEND_FLUSH
-            | export::SEND_FUA
-            | export::SEND_TRIM
-            | export::SEND_WRITE_ZEROES
-            | export::SEND_DF
-            // There is one device behind one lock: a flush on any connection covers them all.
-            | export::CAN_MULTI_CONN
-            | export::SEND_FAST_ZERO;
-        match self.is_read_only {
-            true => always | export::READ_ONLY,
-            false => always,
-        }
+/// What the client is told of the export.
+fn flags_of(told: &Export) -> u16 {
+    let always = export::HAS_FLAGS
+        | export::SEND_FLUSH
+        | export::SEND_FUA
+        | export::SEND_TRIM
+        | export::SEND_WRITE_ZEROES
+        | export::SEND_DF
+        // There is one device behind one lock: a flush on any connection covers them all.
+        | export::CAN_MULTI_CONN
+        | export::SEND_FAST_ZERO;
+    match told.is_read_only {
+        true => always | export::READ_ONLY,
+        false => always,
     }
 }
 
@@ -94,7 +81,7 @@ pub fn negotiate<S: Read + Write>(
                     return Err(malformed());
                 }
                 wire.say(&served.bytes.to_be_bytes());
-                wire.say(&served.flags().to_be_bytes());
+                wire.say(&flags_of(served).to_be_bytes());
                 if flags & handshake::NO_ZEROES == 0 {
                     wire.say(&[0; 124]);
                 }
@@ -165,7 +152,7 @@ fn describe<S: Read + Write>(wire: &mut Wire<S>, to: u32, data: &[u8], served: &
     let mut told = Vec::with_capacity(14);
     told.extend(info::EXPORT.to_be_bytes());
     told.extend(served.bytes.to_be_bytes());
-    told.extend(served.flags().to_be_bytes());
+    told.extend(flags_of(served).to_be_bytes());
     answer(wire, to, reply::INFO, &told);
     // Told whether or not it was asked for: a client may ignore it.
     told.clear();

@@ -11,10 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use floatgate_device::Drive;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::negotiation::{Export, negotiate};
+use crate::negotiation::negotiate;
 use crate::shared::Shared;
 use crate::transmission::serve;
 use crate::wire::Wire;
@@ -22,7 +21,7 @@ use crate::wire::Wire;
 /// How long a client may be silent while it negotiates, and may leave its replies unread: a place is not held for
 /// nothing.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often the server looks for its end, and passes the time to an idle device.
+/// How often the server looks for its end.
 const ROUND: Duration = Duration::from_millis(100);
 /// How long clients may take to read their last replies when the server ends.
 const GRACE: Duration = Duration::from_secs(2);
@@ -100,26 +99,10 @@ impl Server {
         &self.uri
     }
 
-    /// Serves the device to so many clients at a time until `stop` is set; then shuts the device down.
-    ///
-    /// # Errors
-    /// If the device could not be shut down. What was flushed is there nevertheless.
-    pub fn run(
-        mut self,
-        drive: Box<dyn Drive>,
-        connections_max: usize,
-        stop: &Arc<AtomicBool>,
-    ) -> Result<(), String> {
-        let page_bytes = drive.page_bytes() as u32;
-        let export = Export {
-            bytes: drive.sectors() * drive.sector_bytes() as u64,
-            sector_bytes: drive.sector_bytes() as u32,
-            page_bytes,
-            is_read_only: drive.read_only().is_some(),
-        };
-        let shared = Arc::new(Shared::new(drive));
+    /// Serves the device to so many clients at a time until `stop` is set. The device stays up: it may have other front
+    /// ends.
+    pub fn run(mut self, shared: &Arc<Shared>, connections_max: usize, stop: &Arc<AtomicBool>) {
         let mut connections: Vec<Connection> = Vec::new();
-        let (mut seen, mut looked) = (0, Instant::now());
         while !stop.load(Ordering::Relaxed) {
             connections.retain(|connection| !connection.thread.is_finished());
             // The others wait in the socket's own queue.
@@ -127,14 +110,10 @@ impl Server {
             if has_place {
                 wait(self.listener.as_fd());
                 if let Ok(stream) = self.accept() {
-                    connections.extend(welcome(stream, &shared, export, stop));
+                    connections.extend(welcome(stream, shared, stop));
                 }
             } else {
                 std::thread::sleep(ROUND);
-            }
-            if looked.elapsed() >= ROUND {
-                shared.tick_if_idle(&mut seen);
-                looked = Instant::now();
             }
         }
         self.remove_file();
@@ -149,7 +128,6 @@ impl Server {
             // One that panicked has been told of, and the lock knows.
             let _ = connection.thread.join();
         }
-        shared.close()
     }
 
     fn accept(&self) -> io::Result<Stream> {
@@ -180,18 +158,13 @@ impl Drop for Server {
 }
 
 /// Gives a client its thread. A client for whom there is none is let go.
-fn welcome(
-    stream: Stream,
-    shared: &Arc<Shared>,
-    export: Export,
-    stop: &Arc<AtomicBool>,
-) -> Option<Connection> {
+fn welcome(stream: Stream, shared: &Arc<Shared>, stop: &Arc<AtomicBool>) -> Option<Connection> {
     let theirs = stream.try_clone().ok()?;
     let (shared, stop) = (Arc::clone(shared), Arc::clone(stop));
     let thread = std::thread::Builder::new().spawn(move || {
         // How a connection ends is the client's affair. It is hung up on within a round, when the server lets go of
         // its own handle.
-        let _ = converse(theirs, &shared, &export, &stop);
+        let _ = converse(theirs, &shared, &stop);
     });
     Some(Connection {
         stream,
@@ -199,7 +172,8 @@ fn welcome(
     })
 }
 
-fn converse(stream: Stream, shared: &Shared, export: &Export, stop: &AtomicBool) -> io::Result<()> {
+fn converse(stream: Stream, shared: &Shared, stop: &AtomicBool) -> io::Result<()> {
+    let export = &shared.export();
     stream.begin()?;
     let mut wire = Wire::new(stream);
     if let Some(agreed) = negotiate(&mut wire, export)? {

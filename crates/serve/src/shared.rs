@@ -1,31 +1,80 @@
-//! The one device behind its lock, as all connections use it: bytes instead of sectors, long requests in pieces.
+//! The one device behind its lock, as all front ends use it: bytes instead of sectors, long requests in pieces, one flush for
+//! all that wait for one.
 
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use floatgate_device::{DeviceError, Drive};
 
-use crate::wire::{Failure, HOLE_AND_ZERO};
+use crate::tap::{Asked, Change, Tap};
 
 /// Bytes of a piece: how long the lock is held for one client while another waits. A trim is cut too, since the
 /// device holds a buffer as long as its range.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// The device of all connections.
+/// How long nobody may ask for anything until the device is idle.
+const ROUND: Duration = Duration::from_millis(100);
+
+/// Why a request was not done, by its number in Linux, which is that of NBD too.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// The device is read-only.
+    NotPermitted = 1,
+    /// A page is lost, or the device failed.
+    Io = 5,
+    /// The request makes no sense.
+    Invalid = 22,
+    /// A write beyond the end.
+    NoSpace = 28,
+    /// More bytes than are taken in one request.
+    TooLong = 75,
+    /// What was asked for is not to be had in the way that was asked for.
+    Unsupported = 95,
+}
+
+/// What a client has to know of the device before it asks for anything.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Export {
+    /// Bytes of the device.
+    pub bytes: u64,
+    /// Bytes of a sector: offsets and lengths are multiples of it.
+    pub sector_bytes: u32,
+    /// Bytes of a page: writes of whole pages need no read.
+    pub page_bytes: u32,
+    /// Whether nothing can be written.
+    pub is_read_only: bool,
+}
+
+/// A stretch of the device that is a hole, or is not known to be one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Extent {
+    /// Its bytes.
+    pub bytes: u32,
+    /// Whether it holds nothing and reads as zeroes.
+    pub is_hole: bool,
+}
+
+/// The device of all clients.
 pub struct Shared {
     state: Mutex<State>,
     start: Instant,
-    sector_bytes: u64,
+    export: Export,
     page_bytes: u64,
     piece_bytes: u64,
     zeroes: Vec<u8>,
+    /// Flushes asked for so far.
+    flushes_asked: AtomicU64,
 }
 
 struct State {
     /// None once it was closed.
     drive: Option<Box<dyn Drive>>,
+    taps: Vec<Box<dyn Tap>>,
     /// Requests since the last look at it.
     requests: u64,
+    /// All flushes up to this number were asked for before the last one that was done began.
+    flushed: u64,
 }
 
 impl std::fmt::Debug for Shared {
@@ -36,18 +85,27 @@ impl std::fmt::Debug for Shared {
 
 impl Shared {
     /// A device that nobody uses yet.
-    pub fn new(drive: Box<dyn Drive>) -> Self {
+    pub fn new(drive: Box<dyn Drive>, taps: Vec<Box<dyn Tap>>) -> Self {
         let page_bytes = drive.page_bytes() as u64;
+        let export = Export {
+            bytes: drive.sectors() * drive.sector_bytes() as u64,
+            sector_bytes: drive.sector_bytes() as u32,
+            page_bytes: page_bytes as u32,
+            is_read_only: drive.read_only().is_some(),
+        };
         // Cut at multiples of pages, so that no page is a part of two.
         let piece_bytes = PIECE_BYTES.next_multiple_of(page_bytes);
         Self {
-            sector_bytes: drive.sector_bytes() as u64,
+            export,
             page_bytes,
             piece_bytes,
             state: Mutex::new(State {
                 drive: Some(drive),
+                taps,
                 requests: 0,
+                flushed: 0,
             }),
+            flushes_asked: AtomicU64::new(0),
             start: Instant::now(),
             zeroes: vec![0; piece_bytes as usize],
         }
@@ -63,14 +121,48 @@ impl Shared {
         &self,
         ask: impl FnOnce(&mut dyn Drive) -> Result<T, DeviceError>,
     ) -> Result<T, Failure> {
-        let mut state = self.lock()?;
-        state.requests += 1;
-        let drive = state.drive.as_deref_mut().ok_or(Failure::Io)?;
-        ask(drive).map_err(failure_of)
+        self.lock()?.on(ask)
     }
 
-    fn now_ns(&self) -> u64 {
+    /// One piece of a change; whoever listens hears of it once it is done.
+    fn change(
+        &self,
+        change: &Change<'_>,
+        make: impl FnOnce(&mut dyn Drive) -> Result<(), DeviceError>,
+    ) -> Result<(), Failure> {
+        let mut state = self.lock()?;
+        state.on(|drive| {
+            drive.tick(self.now_ns())?;
+            make(drive)
+        })?;
+        state.taps.iter_mut().for_each(|tap| tap.done(change));
+        Ok(())
+    }
+
+    fn asked(&self, asked: Asked) -> Result<(), Failure> {
+        let mut state = self.lock()?;
+        if !state.taps.is_empty() {
+            let at_ns = self.now_ns();
+            state
+                .taps
+                .iter_mut()
+                .for_each(|tap| tap.asked(at_ns, asked));
+        }
+        Ok(())
+    }
+
+    /// What clients have to know.
+    pub fn export(&self) -> Export {
+        self.export
+    }
+
+    /// Nanoseconds since the device was put up.
+    pub fn now_ns(&self) -> u64 {
         self.start.elapsed().as_nanos() as u64
+    }
+
+    fn sector(&self, offset: u64) -> u64 {
+        offset / u64::from(self.export.sector_bytes)
     }
 
     /// The pieces of a range: first byte and bytes of each.
@@ -85,31 +177,50 @@ impl Shared {
         })
     }
 
-    /// Reads bytes.
+    /// Reads bytes. Offsets and lengths are multiples of a sector and lie in the device, here and below: a front end has
+    /// checked them.
     ///
     /// # Errors
     /// If the device fails, or a page of it is lost.
     pub fn read(&self, offset: u64, data: &mut [u8]) -> Result<(), Failure> {
+        self.asked(Asked::Read {
+            offset,
+            bytes: data.len() as u64,
+        })?;
         for (at, bytes) in self.pieces(offset, data.len() as u64) {
             let data = &mut data[(at - offset) as usize..][..bytes as usize];
             self.on(|drive| {
                 drive.tick(self.now_ns())?;
-                drive.read(at / self.sector_bytes, data)
+                drive.read(self.sector(at), data)
             })?;
         }
         Ok(())
     }
 
-    /// Writes bytes.
+    /// Writes bytes; with `fua` (force unit access) they survive a crash of the machine when this returns.
     ///
     /// # Errors
     /// If the device fails, or is read-only.
-    pub fn write(&self, offset: u64, data: &[u8]) -> Result<(), Failure> {
+    pub fn write(&self, offset: u64, data: &[u8], fua: bool) -> Result<(), Failure> {
+        self.asked(Asked::Write {
+            offset,
+            bytes: data.len() as u64,
+            fua,
+        })?;
+        self.write_pieces(offset, data, fua)
+    }
+
+    fn write_pieces(&self, offset: u64, data: &[u8], fua: bool) -> Result<(), Failure> {
         for (at, bytes) in self.pieces(offset, data.len() as u64) {
             let data = &data[(at - offset) as usize..][..bytes as usize];
-            self.on(|drive| {
-                drive.tick(self.now_ns())?;
-                drive.write(at / self.sector_bytes, data)
+            let change = Change::Write {
+                offset: at,
+                data,
+                fua,
+            };
+            self.change(&change, |drive| match fua {
+                true => drive.write_through(self.sector(at), data),
+                false => drive.write(self.sector(at), data),
             })?;
         }
         Ok(())
@@ -120,10 +231,15 @@ impl Shared {
     /// # Errors
     /// As [`Shared::write`].
     pub fn trim(&self, offset: u64, bytes: u64) -> Result<(), Failure> {
+        self.asked(Asked::Trim { offset, bytes })?;
+        self.trim_pieces(offset, bytes)
+    }
+
+    fn trim_pieces(&self, offset: u64, bytes: u64) -> Result<(), Failure> {
         for (at, bytes) in self.pieces(offset, bytes) {
-            self.on(|drive| {
-                drive.tick(self.now_ns())?;
-                drive.trim(at / self.sector_bytes, bytes / self.sector_bytes)
+            let change = Change::Trim { offset: at, bytes };
+            self.change(&change, |drive| {
+                drive.trim(self.sector(at), self.sector(bytes))
             })?;
         }
         Ok(())
@@ -134,6 +250,7 @@ impl Shared {
     /// # Errors
     /// As [`Shared::write`].
     pub fn write_zeroes(&self, offset: u64, bytes: u64, may_drop: bool) -> Result<(), Failure> {
+        self.asked(Asked::WriteZeroes { offset, bytes })?;
         let end = offset + bytes;
         let (mut first, mut last) = (end, end);
         if may_drop {
@@ -145,18 +262,33 @@ impl Shared {
         }
         for (from, to) in [(offset, first), (last, end)] {
             for (at, bytes) in self.pieces(from, to - from) {
-                self.write(at, &self.zeroes[..bytes as usize])?;
+                self.write_pieces(at, &self.zeroes[..bytes as usize], false)?;
             }
         }
-        self.trim(first, last - first)
+        self.trim_pieces(first, last - first)
     }
 
-    /// Returns once all that was acknowledged to anyone survives a crash of the machine.
+    /// Returns once all that was acknowledged to anyone survives a crash of the machine. Those that wait while another
+    /// flushes are served by one flush together.
     ///
     /// # Errors
     /// As [`Shared::write`].
     pub fn flush(&self) -> Result<(), Failure> {
-        self.on(|drive| drive.flush())
+        // What this client was told is done before it asks, so a flush that begins after this covers it.
+        let ours = self.flushes_asked.fetch_add(1, Ordering::SeqCst) + 1;
+        self.asked(Asked::Flush)?;
+        let mut state = self.lock()?;
+        if state.flushed >= ours && state.drive.is_some() {
+            return Ok(());
+        }
+        let covered = self.flushes_asked.load(Ordering::SeqCst);
+        state.on(|drive| drive.flush())?;
+        state.flushed = covered;
+        state
+            .taps
+            .iter_mut()
+            .for_each(|tap| tap.done(&Change::Flush));
+        Ok(())
     }
 
     /// Holes and the rest of a range, the first `extents_max` of them, as bytes and states.
@@ -168,7 +300,7 @@ impl Shared {
         offset: u64,
         bytes: u32,
         extents_max: usize,
-        extents: &mut Vec<(u32, u32)>,
+        extents: &mut Vec<Extent>,
     ) -> Result<(), Failure> {
         extents.clear();
         let end = offset + u64::from(bytes);
@@ -177,13 +309,13 @@ impl Shared {
             while at < end {
                 let page = at / self.page_bytes;
                 let until = ((page + 1) * self.page_bytes).min(end);
-                let state = u32::from(drive.is_hole(page as u32)) * HOLE_AND_ZERO;
-                let length = (until - at) as u32;
+                let is_hole = drive.is_hole(page as u32);
+                let bytes = (until - at) as u32;
                 let is_full = extents.len() == extents_max;
                 match extents.last_mut() {
-                    Some((bytes, last)) if *last == state => *bytes += length,
+                    Some(last) if last.is_hole == is_hole => last.bytes += bytes,
                     _ if is_full => break,
-                    _ => extents.push((length, state)),
+                    _ => extents.push(Extent { bytes, is_hole }),
                 }
                 at = until;
             }
@@ -191,8 +323,17 @@ impl Shared {
         })
     }
 
-    /// Passes the time to the scheme if nobody asked for anything since the last call.
-    pub fn tick_if_idle(&self, seen: &mut u64) {
+    /// Passes the time to the scheme whenever nobody has asked for anything for a while, until `stop` is set. It wants
+    /// a thread of its own.
+    pub fn keep_time(&self, stop: &AtomicBool) {
+        let mut seen = 0;
+        while !stop.load(Ordering::Relaxed) {
+            std::thread::sleep(ROUND);
+            self.tick_if_idle(&mut seen);
+        }
+    }
+
+    fn tick_if_idle(&self, seen: &mut u64) {
         // Whoever has the lock is not idle.
         let Ok(mut state) = self.state.try_lock() else {
             return;
@@ -213,10 +354,25 @@ impl Shared {
         let Ok(mut state) = self.state.lock() else {
             return Err("a request failed in a way that left the device undefined".into());
         };
-        match state.drive.take() {
-            Some(drive) => drive.close().map_err(|error| error.to_string()),
-            None => Ok(()),
+        let Some(drive) = state.drive.take() else {
+            return Ok(());
+        };
+        let mut outcome = drive.close().map_err(|error| error.to_string());
+        for tap in std::mem::take(&mut state.taps) {
+            outcome = outcome.and(tap.close());
         }
+        outcome
+    }
+}
+
+impl State {
+    fn on<T>(
+        &mut self,
+        ask: impl FnOnce(&mut dyn Drive) -> Result<T, DeviceError>,
+    ) -> Result<T, Failure> {
+        self.requests += 1;
+        let drive = self.drive.as_deref_mut().ok_or(Failure::Io)?;
+        ask(drive).map_err(failure_of)
     }
 }
 

@@ -3,10 +3,11 @@
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::negotiation::{Agreed, CONTEXT_ID, Export, REQUEST_BYTES_MAX, malformed};
-use crate::shared::Shared;
+use crate::negotiation::{Agreed, CONTEXT_ID, REQUEST_BYTES_MAX, malformed};
+use crate::shared::{Export, Extent, Failure, Shared};
 use crate::wire::{
-    Failure, REQUEST_BYTES, Request, SIMPLE_REPLY, STRUCTURED_REPLY, Wire, chunk, command, flag,
+    HOLE_AND_ZERO, REQUEST_BYTES, Request, SIMPLE_REPLY, STRUCTURED_REPLY, Wire, chunk, command,
+    flag,
 };
 
 /// Extents that one reply of `BLOCK_STATUS` tells at most; the client asks on from where it ends.
@@ -21,7 +22,7 @@ struct Client<'a, S> {
     export: &'a Export,
     agreed: Agreed,
     data: Vec<u8>,
-    extents: Vec<(u32, u32)>,
+    extents: Vec<Extent>,
 }
 
 /// Serves requests until the client is done or `stop` is set.
@@ -98,7 +99,11 @@ impl<S: Read + Write> Client<'_, S> {
                 self.data.resize(length as usize, 0);
                 return self.shared.read(offset, &mut self.data);
             }
-            command::WRITE => self.shared.write(offset, &self.data)?,
+            command::WRITE => {
+                return self
+                    .shared
+                    .write(offset, &self.data, flags & flag::FUA != 0);
+            }
             command::FLUSH => return self.shared.flush(),
             command::TRIM => self.shared.trim(offset, bytes)?,
             command::WRITE_ZEROES => {
@@ -220,8 +225,9 @@ impl<S: Read + Write> Client<'_, S> {
     fn say_extents(&mut self, request: &Request) {
         self.say_chunk(request, chunk::BLOCK_STATUS, 4 + 8 * self.extents.len());
         self.wire.say(&CONTEXT_ID.to_be_bytes());
-        for &(bytes, state) in &self.extents {
-            self.wire.say(&bytes.to_be_bytes());
+        for extent in &self.extents {
+            let state = u32::from(extent.is_hole) * HOLE_AND_ZERO;
+            self.wire.say(&extent.bytes.to_be_bytes());
             self.wire.say(&state.to_be_bytes());
         }
     }

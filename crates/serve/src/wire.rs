@@ -106,24 +106,6 @@ pub mod chunk {
 /// States of the context `base:allocation`: a hole that reads as zeroes.
 pub const HOLE_AND_ZERO: u32 = 3;
 
-/// Why a request failed, as the client is told.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u32)]
-pub enum Failure {
-    /// The device is read-only.
-    NotPermitted = 1,
-    /// The device failed.
-    Io = 5,
-    /// The request makes no sense.
-    Invalid = 22,
-    /// A write beyond the end.
-    NoSpace = 28,
-    /// More bytes than the server takes in one request.
-    TooLong = 75,
-    /// What was asked for is not to be had in the way that was asked for.
-    Unsupported = 95,
-}
-
 /// The head of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {

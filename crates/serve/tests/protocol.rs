@@ -13,7 +13,7 @@ use floatgate_device::image::{self, Durability, ImageSpec};
 use floatgate_device::spares::pairs::PairGuard;
 use floatgate_device::{SparesOptions, drive};
 use floatgate_schemes::page::Page;
-use floatgate_serve::{Endpoint, Server};
+use floatgate_serve::{Endpoint, Server, Shared};
 
 const PAGES: u64 = 96;
 const PAGE: u64 = 2048;
@@ -53,7 +53,11 @@ impl Served {
         let server = Server::bind(&Endpoint::Unix(folder.path().join("s"))).expect("a socket");
         let stop = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&stop);
-        let thread = std::thread::spawn(move || server.run(device, connections, &flag));
+        let thread = std::thread::spawn(move || {
+            let shared = Arc::new(Shared::new(device, Vec::new()));
+            server.run(&shared, connections, &flag);
+            shared.close()
+        });
         Self {
             folder,
             stop,

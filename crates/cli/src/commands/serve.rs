@@ -2,10 +2,11 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use floatgate_catalog::Catalog;
 use floatgate_device::Drive;
-use floatgate_serve::{Endpoint, Server};
+use floatgate_serve::{Endpoint, Server, Shared};
 use serde::Serialize;
 
 use super::{bytes, image};
@@ -57,12 +58,15 @@ pub fn run(args: &ServeArgs, catalog: &Catalog) -> Outcome<()> {
             ready.uri, ready.scheme, ready.bytes
         ))?;
     }
-    server
-        .run(drive, args.connections as usize, &stop)
-        .map_err(|why| {
-            Problem::new(format!("the device was not shut down in order: {why}"))
-                .help("what was flushed is there; the next mount recovers as after a power cut")
-        })
+    let shared = Arc::new(Shared::new(drive, Vec::new()));
+    std::thread::scope(|threads| {
+        threads.spawn(|| shared.keep_time(&stop));
+        server.run(&shared, args.connections as usize, &stop);
+    });
+    shared.close().map_err(|why| {
+        Problem::new(format!("the device was not shut down in order: {why}"))
+            .help("what was flushed is there; the next mount recovers as after a power cut")
+    })
 }
 
 fn endpoint(args: &ServeArgs) -> Outcome<Endpoint> {
