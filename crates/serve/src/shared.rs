@@ -291,6 +291,16 @@ impl Shared {
         Ok(())
     }
 
+    /// Tells the listeners what a client wants to be known at this point in the order of things.
+    ///
+    /// # Errors
+    /// If a request failed in a way that left the device undefined.
+    pub fn mark(&self, text: &str) -> Result<(), Failure> {
+        let mut state = self.lock()?;
+        state.taps.iter_mut().for_each(|tap| tap.marked(text));
+        Ok(())
+    }
+
     /// Holes and the rest of a range, the first `extents_max` of them, as bytes and states.
     ///
     /// # Errors

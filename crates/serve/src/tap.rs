@@ -69,6 +69,9 @@ pub trait Tap: Send {
     /// A change was done. A long request is several changes, between which other clients' may lie.
     fn done(&mut self, _change: &Change<'_>) {}
 
+    /// A client said so, at this point in the order of things: "transaction 17 is committed".
+    fn marked(&mut self, _text: &str) {}
+
     /// The device was shut down.
     ///
     /// # Errors
