@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::process::{Built, built, cargo, root, run, target, with_component};
 use crate::steps::{Outcome, Steps};
-use crate::{fuzz, instructions, mutants};
+use crate::{fuzz, instructions, kernel, mutants};
 
 /// Seconds that the gate fuzzes each target.
 const FUZZ_SECONDS: u64 = 40;
@@ -71,7 +71,17 @@ fn bare_target() -> Outcome {
     run(cargo(words).arg("--locked"))
 }
 
+/// The programs of others that tests use: what cannot be installed is told, and its tests say that they are skipped.
+fn programs() -> Outcome {
+    let missing = kernel::tools::install(&kernel::tools::FOR_THE_GATE);
+    match missing.is_empty() {
+        true => Outcome::Passed,
+        false => Outcome::Skipped(format!("not installed: {}", missing.join(" "))),
+    }
+}
+
 fn whole(steps: &mut Steps) {
+    steps.step("programs of others", programs);
     steps.step("the contract on a bare target", bare_target);
     // Without the examples, which nobody runs here: the lints have compiled them.
     let tests = "test --workspace --locked --no-fail-fast --tests";
@@ -87,6 +97,7 @@ fn whole(steps: &mut Steps) {
         steps.step("conformance vectors", || conformance(Built::Release));
         steps.step("main command", || main_command(Built::Release));
         steps.step("the papers, quick form", papers);
+        steps.step("file systems of this kernel", kernel::short);
     }
     steps.step("instructions", instructions::check);
     steps.step("planted bugs, a sample", mutants::sample);
