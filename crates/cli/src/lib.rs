@@ -116,6 +116,8 @@ impl Cli {
             Command::Image(ImageCommand::Import(args)) => commands::bytes::import(&args, schemes),
             Command::Image(ImageCommand::Export(args)) => commands::bytes::export(&args, schemes),
             Command::Serve(args) => commands::serve::run(&args, schemes),
+            Command::Mount(args) => commands::mount::mount(&args, schemes),
+            Command::Attach(args) => commands::mount::attach(&args, schemes),
             Command::Conform(args) => return commands::conform::run(&args, schemes),
             Command::Schemes(args) => commands::schemes::run(&args, schemes),
             Command::Parts(args) => commands::parts::run(&args),

@@ -1,11 +1,13 @@
 //! A device served to clients that nobody here wrote: a server of the NBD protocol (the network block device of Linux, QEMU
-//! and libnbd) over a Unix socket or TCP.
+//! and libnbd) over a Unix socket or TCP; a file in a folder, through FUSE, and a loop device of the kernel on it.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`server`] | [`Server`]: the socket, the connections, the end |
 //! | [`negotiation`] | the first half of a connection: what is served and how |
 //! | [`transmission`] | the second half: requests and replies |
+//! | [`fuse`] | [`Mounted`]: the device as a file in a folder |
+//! | [`loop_device`] | [`LoopDevice`]: the kernel's block device on a file |
 //! | [`shared`] | the one device behind its lock, for every front end |
 //! | [`tap`] | [`Tap`]: who listens to what the device is asked |
 //! | [`wire`] | the numbers of the protocol; bytes in, bytes out |
@@ -15,6 +17,8 @@
 //! breaks the protocol loses its connection, and nobody else notices. The lock of the device is never held while a
 //! socket is waited for.
 
+pub mod fuse;
+pub mod loop_device;
 pub mod negotiation;
 pub mod server;
 pub mod shared;
@@ -22,6 +26,8 @@ pub mod tap;
 pub mod transmission;
 pub mod wire;
 
+pub use fuse::Mounted;
+pub use loop_device::LoopDevice;
 pub use server::{Endpoint, Server};
 pub use shared::Shared;
 pub use tap::Tap;

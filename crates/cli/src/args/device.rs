@@ -1,8 +1,28 @@
-//! Arguments of the commands that use a device: `serve`, `image read` and its like.
+//! Arguments of the commands that use a device: `serve`, `mount`, `attach`, `image read` and its like.
 
 use std::path::PathBuf;
 
 use clap::Args;
+
+/// The device that `serve`, `mount` and `attach` put up.
+#[derive(Debug, Args)]
+pub struct DeviceArgs {
+    /// The image
+    #[arg(required_unless_present = "memory", conflicts_with = "memory")]
+    pub file: Option<PathBuf>,
+    /// A fresh device of that size in memory instead; it is gone at the end
+    #[arg(long, value_name = "SIZE", value_parser = super::size)]
+    pub memory: Option<u64>,
+    /// The scheme of a device in memory (`floatgate schemes` lists them)
+    #[arg(long, value_name = "SCHEME", requires = "memory")]
+    pub scheme: Option<String>,
+    /// TOML configuration of a device in memory
+    #[arg(long, value_name = "FILE", requires = "memory")]
+    pub config: Option<PathBuf>,
+    /// Override a key of the configuration
+    #[arg(long, value_name = "SECTION.KEY=VALUE", requires = "memory")]
+    pub set: Vec<String>,
+}
 
 /// Arguments of `serve`.
 #[derive(Debug, Args)]
@@ -15,21 +35,9 @@ use clap::Args;
 One line tells the URI when clients can connect. SIGTERM or Ctrl-C shuts the device down in order; what was
 flushed survives kill -9 too. docs/serve.md tells what is promised, and how QEMU, libnbd, fio and the kernel connect.")]
 pub struct ServeArgs {
-    /// The image to serve
-    #[arg(required_unless_present = "memory", conflicts_with = "memory")]
-    pub file: Option<PathBuf>,
-    /// Serve a fresh device of that size in memory; it is gone at the end
-    #[arg(long, value_name = "SIZE", value_parser = super::size)]
-    pub memory: Option<u64>,
-    /// The scheme of a device in memory (`floatgate schemes` lists them)
-    #[arg(long, value_name = "SCHEME", requires = "memory")]
-    pub scheme: Option<String>,
-    /// TOML configuration of a device in memory
-    #[arg(long, value_name = "FILE", requires = "memory")]
-    pub config: Option<PathBuf>,
-    /// Override a key of the configuration
-    #[arg(long, value_name = "SECTION.KEY=VALUE", requires = "memory")]
-    pub set: Vec<String>,
+    /// What to serve
+    #[command(flatten)]
+    pub device: DeviceArgs,
     /// Listen on this Unix socket [default: the image's name and .sock; floatgate.sock]
     #[arg(long, value_name = "PATH", conflicts_with = "tcp")]
     pub socket: Option<PathBuf>,
@@ -39,6 +47,48 @@ pub struct ServeArgs {
     /// Clients at a time; others wait
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub connections: u32,
+    /// Print the line as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `mount`.
+#[derive(Debug, Args)]
+#[command(
+    allow_missing_positional = true,
+    after_help = "Examples:
+  mkdir shown && floatgate mount disk.img shown
+  dd if=shown/device bs=1M count=1 | xxd | head
+  floatgate mount --memory 256MiB --scheme fast shown
+
+The folder holds one file, `device`, for you alone, until SIGTERM, Ctrl-C or `fusermount3 -u shown`. Needs FUSE, no root.
+`floatgate attach` makes a block device of it."
+)]
+pub struct MountArgs {
+    /// What to show
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// The folder to show it in
+    #[arg(required = true)]
+    pub folder: PathBuf,
+    /// Print the line as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `attach`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sudo floatgate attach disk.img &            # prints /dev/loop0
+  sudo mkfs.ext4 /dev/loop0 && sudo mount -o discard /dev/loop0 /mnt
+  sudo umount /mnt && sudo kill %1
+
+Needs root, FUSE and losetup. It ends in order at SIGTERM, Ctrl-C or `losetup -d`: a file system that is still mounted
+is named and waited for.")]
+pub struct AttachArgs {
+    /// What to attach
+    #[command(flatten)]
+    pub device: DeviceArgs,
     /// Print the line as JSON
     #[arg(long)]
     pub json: bool,

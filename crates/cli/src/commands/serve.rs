@@ -5,33 +5,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use floatgate_catalog::Catalog;
-use floatgate_device::Drive;
 use floatgate_serve::{Endpoint, Server, Shared};
-use serde::Serialize;
 
-use super::{bytes, image};
+use super::ready::{self, Ready};
 use crate::args::ServeArgs;
 use crate::errors::{Outcome, Problem};
 use crate::{output, signals};
 
-/// What is told when clients can connect.
-#[derive(Serialize)]
-struct Ready<'a> {
-    uri: &'a str,
-    scheme: &'a str,
-    bytes: u64,
-    page_bytes: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    read_only: Option<String>,
-}
-
 /// Serves until a signal.
 pub fn run(args: &ServeArgs, catalog: &Catalog) -> Outcome<()> {
     let endpoint = endpoint(args)?;
-    let drive: Box<dyn Drive> = match (&args.file, args.memory) {
-        (Some(file), _) => bytes::mount(file, catalog)?,
-        (None, capacity) => image::in_memory(args, capacity.unwrap_or_default(), catalog)?,
-    };
+    let drive = ready::open(&args.device, catalog)?;
     let stop = signals::asked_to_end();
     let server = Server::bind(&endpoint).map_err(|error| not_bound(&endpoint, &error))?;
     if let Endpoint::Tcp(address) = endpoint
@@ -39,39 +23,20 @@ pub fn run(args: &ServeArgs, catalog: &Catalog) -> Outcome<()> {
     {
         output::tell("Note: whoever reaches this port can read and write the device");
     }
-    let ready = Ready {
-        uri: server.uri(),
-        scheme: drive.scheme(),
-        bytes: drive.sectors() * drive.sector_bytes() as u64,
-        page_bytes: drive.page_bytes(),
-        read_only: drive.read_only(),
-    };
-    if args.json {
-        let line = serde_json::to_string(&ready);
-        let line = line.map_err(|error| Problem::bug(error.to_string()))?;
-        output::print(&format!("{line}\n"))?;
-    } else {
-        let why = ready.read_only.as_ref();
-        let why = why.map_or(String::new(), |why| format!(", read-only: {why}"));
-        output::print(&format!(
-            "{}  {}, {} bytes{why}\n",
-            ready.uri, ready.scheme, ready.bytes
-        ))?;
-    }
+    let mut ready = Ready::new(&*drive);
+    ready.uri = Some(server.uri().into());
+    ready.print(args.json)?;
     let shared = Arc::new(Shared::new(drive, Vec::new()));
     std::thread::scope(|threads| {
         threads.spawn(|| shared.keep_time(&stop));
         server.run(&shared, args.connections as usize, &stop);
     });
-    shared.close().map_err(|why| {
-        Problem::new(format!("the device was not shut down in order: {why}"))
-            .help("what was flushed is there; the next mount recovers as after a power cut")
-    })
+    ready::shut_down(&shared)
 }
 
 fn endpoint(args: &ServeArgs) -> Outcome<Endpoint> {
     let Some(tcp) = &args.tcp else {
-        let default = || match &args.file {
+        let default = || match &args.device.file {
             Some(file) => {
                 let mut name = file.clone().into_os_string();
                 name.push(".sock");
