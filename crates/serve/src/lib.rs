@@ -10,6 +10,7 @@
 //! | [`loop_device`] | [`LoopDevice`]: the kernel's block device on a file |
 //! | [`shared`] | the one device behind its lock, for every front end |
 //! | [`tap`] | [`Tap`]: who listens to what the device is asked |
+//! | [`vhost`] | [`VhostUser`]: the disk of a virtual machine |
 //! | [`wire`] | the numbers of the protocol; bytes in, bytes out |
 //!
 //! What a client sends is never trusted: every length has a limit, memory grows with the bytes that have come and not
@@ -24,6 +25,7 @@ pub mod server;
 pub mod shared;
 pub mod tap;
 pub mod transmission;
+pub mod vhost;
 pub mod wire;
 
 pub use fuse::Mounted;
@@ -31,3 +33,4 @@ pub use loop_device::LoopDevice;
 pub use server::{Endpoint, Server};
 pub use shared::Shared;
 pub use tap::Tap;
+pub use vhost::VhostUser;

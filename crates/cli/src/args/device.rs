@@ -31,6 +31,7 @@ pub struct DeviceArgs {
   nbdinfo 'nbd+unix:///?socket=disk.sock'
   floatgate serve --memory 256MiB --scheme fast --socket fast.sock
   floatgate serve disk.img --tcp 127.0.0.1:10809
+  floatgate serve disk.img --vhost-user disk.vhost
 
 One line tells the URI when clients can connect. SIGTERM or Ctrl-C shuts the device down in order; what was
 flushed survives kill -9 too. docs/serve.md tells what is promised, and how QEMU, libnbd, fio and the kernel connect.")]
@@ -44,7 +45,10 @@ pub struct ServeArgs {
     /// Listen on a TCP port, of this machine only if no address is given
     #[arg(long, value_name = "[ADDRESS:]PORT")]
     pub tcp: Option<String>,
-    /// Clients at a time; others wait
+    /// Serve a virtual machine's disk (vhost-user-blk) on this Unix socket, and NBD only if --socket or --tcp asks for it
+    #[arg(long, value_name = "PATH")]
+    pub vhost_user: Option<PathBuf>,
+    /// Clients of NBD at a time; others wait
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub connections: u32,
     /// Print the line as JSON

@@ -17,6 +17,9 @@ pub struct Ready {
     /// Where NBD's clients connect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uri: Option<String>,
+    /// The socket that a virtual machine's monitor connects to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vhost_user: Option<String>,
     /// The file that the device is shown as.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
@@ -37,6 +40,7 @@ impl Ready {
     pub fn new(drive: &dyn Drive) -> Self {
         Self {
             uri: None,
+            vhost_user: None,
             path: None,
             block_device: None,
             scheme: drive.scheme(),
@@ -66,7 +70,9 @@ impl Ready {
         }
         let why = self.read_only.as_ref();
         let why = why.map_or(String::new(), |why| format!(", read-only: {why}"));
-        let places = [&self.uri, &self.path, &self.block_device];
+        let vhost_user = self.vhost_user.as_ref();
+        let vhost_user = vhost_user.map(|path| format!("vhost-user:{path}"));
+        let places = [&self.uri, &vhost_user, &self.path, &self.block_device];
         let lines = places.into_iter().flatten().map(|place| {
             let (scheme, bytes) = (self.scheme, self.bytes);
             format!("{place}  {scheme}, {bytes} bytes{why}\n")
