@@ -46,7 +46,8 @@ esac
 work=$(mktemp -d)
 qemu=
 finish() {
-    [ -z "$qemu" ] || kill -9 "$qemu" 2>/dev/null || :
+    # timeout passes it on to QEMU.
+    [ -z "$qemu" ] || kill "$qemu" 2>/dev/null || :
     rm -rf "$work"
 }
 trap finish EXIT
@@ -94,7 +95,7 @@ echo "guest: $(cat $queue/write_cache), discard of $(cat $queue/discard_granular
 case $phase in
 write | cut)
     /tools/mke2fs -q -t ext4 $disk || fail mke2fs
-    mount -t ext4 -o discard $disk /mnt && mountpoint -q /mnt || fail mount
+    mount -t ext4 -o discard $disk /mnt && grep -q ' /mnt ext4 ' /proc/mounts || fail mount
     mkdir /mnt/kept /mnt/dropped
     for i in 1 2 3 4 5 6 7 8; do
         dd if=/dev/urandom of=/mnt/kept/$i bs=64k count=$((i * 2)) 2>/dev/null || fail dd
@@ -112,7 +113,7 @@ write | cut)
     done
     ;;
 verify)
-    mount -t ext4 -o discard $disk /mnt && mountpoint -q /mnt || fail mount
+    mount -t ext4 -o discard $disk /mnt && grep -q ' /mnt ext4 ' /proc/mounts || fail mount
     [ "$(wc -l </mnt/sums)" = 8 ] || fail "no sums"
     (cd /mnt/kept && sha256sum -c -s /mnt/sums) || fail "checksums differ"
     ;;
@@ -131,11 +132,15 @@ timeout 400 qemu-system-x86_64 -machine q35 -m 256 -nographic -nodefaults -no-re
     -object memory-backend-memfd,id=mem,size=256M,share=on -numa node,memdev=mem \
     -kernel "$image" -initrd "$work/initramfs" -append "console=ttyS0 panic=-1 quiet" "$@" &
 qemu=$!
+# Until timeout has its child.
+sleep 0.5
 if [ "$phase" = cut ]; then
-    while kill -0 "$qemu" 2>/dev/null && ! grep -q 'guest: flushed' "$log"; do sleep 0.2; done
+    # QEMU is timeout's child; it may also end by itself, if the guest fails.
+    while [ -n "$(cat "/proc/$qemu/task/$qemu/children" 2>/dev/null)" ] && ! grep -q 'guest: flushed' "$log"; do
+        sleep 0.2
+    done
     # In the middle of what follows.
     sleep 2
-    # Killing timeout alone would leave QEMU behind.
     for child in $(cat "/proc/$qemu/task/$qemu/children"); do kill -9 "$child"; done
     wait "$qemu" || :
     wanted='guest: flushed'
