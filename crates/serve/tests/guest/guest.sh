@@ -130,7 +130,7 @@ log=$work/log
 : >"$log"
 timeout 400 qemu-system-x86_64 -machine q35 -m 256 -nographic -nodefaults -no-reboot -serial "file:$log" \
     -object memory-backend-memfd,id=mem,size=256M,share=on -numa node,memdev=mem \
-    -kernel "$image" -initrd "$work/initramfs" -append "console=ttyS0 panic=-1 quiet" "$@" &
+    -kernel "$image" -initrd "$work/initramfs" -append "console=ttyS0 panic=-1 quiet no_timer_check" "$@" &
 qemu=$!
 # Until timeout has its child.
 sleep 0.5
