@@ -51,7 +51,8 @@ finish() {
     rm -rf "$work"
 }
 trap finish EXIT
-trap 'exit 1' INT TERM HUP
+# Who stops it wants to know how far the guest came.
+trap 'tail -n 5 "$work/log" >&2 || :; exit 1' INT TERM HUP
 
 # The guest's whole system: busybox, the tools of ext4 with their libraries, what the kernel has as modules.
 root=$work/root
@@ -94,7 +95,7 @@ queue=/sys/block/${disk#/dev/}/queue
 echo "guest: $(cat $queue/write_cache), discard of $(cat $queue/discard_granularity) bytes"
 case $phase in
 write | cut)
-    /tools/mke2fs -q -t ext4 $disk || fail mke2fs
+    /tools/mke2fs -q -F -t ext4 $disk || fail mke2fs
     mount -t ext4 -o discard $disk /mnt && grep -q ' /mnt ext4 ' /proc/mounts || fail mount
     mkdir /mnt/kept /mnt/dropped
     for i in 1 2 3 4 5 6 7 8; do
