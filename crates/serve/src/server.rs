@@ -195,7 +195,7 @@ fn part(connections: &[Connection], how: Shutdown) {
 }
 
 /// Waits for a client, for a round at most.
-fn wait(listener: BorrowedFd<'_>) {
+pub(crate) fn wait(listener: BorrowedFd<'_>) {
     let round = Timespec {
         tv_sec: 0,
         tv_nsec: ROUND.as_nanos() as _,
@@ -208,7 +208,7 @@ fn wait(listener: BorrowedFd<'_>) {
 }
 
 /// Removes the socket of a server that is no more.
-fn remove_abandoned(path: &Path) -> io::Result<()> {
+pub(crate) fn remove_abandoned(path: &Path) -> io::Result<()> {
     let Ok(found) = path.symlink_metadata() else {
         return Ok(());
     };
@@ -222,7 +222,7 @@ fn remove_abandoned(path: &Path) -> io::Result<()> {
     }
 }
 
-fn identity(path: &Path) -> io::Result<(u64, u64)> {
+pub(crate) fn identity(path: &Path) -> io::Result<(u64, u64)> {
     let found = path.symlink_metadata()?;
     Ok((found.dev(), found.ino()))
 }
