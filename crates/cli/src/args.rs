@@ -4,7 +4,10 @@ mod device;
 
 use std::path::PathBuf;
 
-pub use device::{ImageExportArgs, ImageImportArgs, ImageReadArgs, ImageWriteArgs, ServeArgs};
+pub use device::{
+    AttachArgs, ControlArgs, DeviceArgs, ImageExportArgs, ImageImportArgs, ImageReadArgs,
+    ImageWriteArgs, MountArgs, ServeArgs, StatArgs,
+};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -56,6 +59,14 @@ pub enum Command {
     Image(ImageCommand),
     /// Serve a device to clients that speak NBD: QEMU, libnbd, fio, the kernel
     Serve(ServeArgs),
+    /// Show a device as a file in a folder, through FUSE
+    Mount(MountArgs),
+    /// Attach a device to this machine as a block device (/dev/loopN)
+    Attach(AttachArgs),
+    /// Cut the power of a device that is up, take snapshots, and more
+    Control(ControlArgs),
+    /// Show what a device that is up has done
+    Stat(StatArgs),
     /// Check schemes and clock against conformance vectors
     Conform(ConformArgs),
     /// List the schemes, or show one and its options

@@ -189,24 +189,28 @@ impl Control {
         })
     }
 
-    /// Answers until `stop` is set. It wants a thread of its own.
-    pub fn run(self, shared: &Arc<Shared>, stop: &Arc<AtomicBool>) {
+    /// Answers until `over` is set; `shutdown` sets `asked`, on which the device is to be shut down in order. It wants a
+    /// thread of its own.
+    pub fn run(self, shared: &Arc<Shared>, over: &Arc<AtomicBool>, asked: &Arc<AtomicBool>) {
         use std::os::fd::AsFd;
         let mut clients: Vec<JoinHandle<()>> = Vec::new();
-        while !stop.load(Ordering::Relaxed) {
+        while !over.load(Ordering::Relaxed) {
             clients.retain(|client| !client.is_finished());
             if clients.len() >= CLIENTS_MAX {
                 std::thread::sleep(ROUND);
                 continue;
             }
-            wait(self.listener.as_fd());
+            if !wait(self.listener.as_fd()) {
+                continue;
+            }
             let Ok((stream, _)) = self.listener.accept() else {
                 continue;
             };
-            let (shared, stop) = (Arc::clone(shared), Arc::clone(stop));
+            let (shared, over) = (Arc::clone(shared), Arc::clone(over));
+            let asked = Arc::clone(asked);
             let thread = std::thread::Builder::new().spawn(move || {
                 // How a connection ends is the client's affair.
-                let _ = converse(&stream, &shared, &stop);
+                let _ = converse(&stream, &shared, &over, &asked);
             });
             clients.extend(thread);
         }
@@ -224,18 +228,23 @@ impl Drop for Control {
     }
 }
 
-fn converse(stream: &UnixStream, shared: &Shared, stop: &AtomicBool) -> io::Result<()> {
+fn converse(
+    stream: &UnixStream,
+    shared: &Shared,
+    over: &AtomicBool,
+    asked: &AtomicBool,
+) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(ROUND))?;
     stream.set_write_timeout(Some(Duration::from_secs(10)))?;
     let mut reader = BufReader::new(stream);
     let mut line = Vec::new();
-    while !stop.load(Ordering::Relaxed) {
+    while !over.load(Ordering::Relaxed) {
         let left = LINE_MAX + 1 - line.len() as u64;
         match reader.by_ref().take(left).read_until(b'\n', &mut line) {
             // The last line may end with the connection.
             Ok(0) if line.is_empty() => return Ok(()),
-            Ok(0) => return tell(stream, &answer(&line, shared, stop)),
+            Ok(0) => return tell(stream, &answer(&line, shared, asked)),
             Ok(_) => {}
             Err(error) if is_timeout(&error) => continue,
             Err(error) => return Err(error),
@@ -250,7 +259,7 @@ fn converse(stream: &UnixStream, shared: &Shared, stop: &AtomicBool) -> io::Resu
             continue;
         }
         if !line.trim_ascii().is_empty() {
-            tell(stream, &answer(&line, shared, stop))?;
+            tell(stream, &answer(&line, shared, asked))?;
         }
         line.clear();
     }

@@ -1,5 +1,5 @@
 //! A device served to clients that nobody here wrote: a server of the NBD protocol (the network block device of Linux, QEMU
-//! and libnbd) over a Unix socket or TCP.
+//! and libnbd) over a Unix socket or TCP; a file in a folder, through FUSE, and a loop device of the kernel on it.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -10,8 +10,11 @@
 //! | [`cut`] | [`CutPlan`]: a power cut as it is asked for |
 //! | [`power`] | [`Setup`]: the device as a drive; its power, gone and back |
 //! | [`stat`], [`prometheus`] | statistics, and their text form |
+//! | [`fuse`] | [`Mounted`]: the device as a file in a folder |
+//! | [`loop_device`] | [`LoopDevice`]: the kernel's block device on a file |
 //! | [`shared`] | the one device behind its lock, for every front end |
 //! | [`tap`] | [`Tap`]: who listens to what the device is asked |
+//! | [`vhost`] | [`VhostUser`]: the disk of a virtual machine |
 //! | [`wire`] | the numbers of the protocol; bytes in, bytes out |
 //!
 //! What a client sends is never trusted: every length has a limit, memory grows with the bytes that have come and not
@@ -21,6 +24,8 @@
 
 pub mod control;
 pub mod cut;
+pub mod fuse;
+pub mod loop_device;
 pub mod negotiation;
 pub mod power;
 pub mod prometheus;
@@ -29,10 +34,14 @@ pub mod shared;
 pub mod stat;
 pub mod tap;
 pub mod transmission;
+pub mod vhost;
 pub mod wire;
 
 pub use cut::CutPlan;
+pub use fuse::Mounted;
+pub use loop_device::LoopDevice;
 pub use power::Setup;
 pub use server::{Endpoint, Server};
 pub use shared::Shared;
 pub use tap::Tap;
+pub use vhost::VhostUser;

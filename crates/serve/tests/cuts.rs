@@ -448,7 +448,7 @@ fn control_lines_are_answered_and_nonsense_is_refused() {
     let control = floatgate_serve::control::Control::bind(&path).expect("a socket");
     let thread = {
         let (shared, stop) = (Arc::clone(&shared), Arc::clone(&stop));
-        std::thread::spawn(move || control.run(&shared, &stop))
+        std::thread::spawn(move || control.run(&shared, &stop, &stop))
     };
     let ask = |line: &str| floatgate_serve::control::ask(&path, line).expect("an answer");
     for line in [
