@@ -288,3 +288,174 @@ fn flash(all: &mut String, stat: &Stat) {
         .value("", &[], wear.erases_max);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use super::*;
+    use crate::stat::{Ended, Kind};
+
+    /// A sample: its metric, its labels, its value.
+    type Sample = (String, BTreeMap<String, String>, f64);
+
+    /// Reads the format strictly: a metric is announced once, by HELP and TYPE in this order, before its samples, which
+    /// stand together; no sample is there twice.
+    fn parsed(text: &str) -> BTreeMap<String, (String, Vec<Sample>)> {
+        let mut metrics = BTreeMap::new();
+        let mut seen = BTreeSet::new();
+        let (mut helped, mut current) = (String::new(), String::new());
+        assert!(text.ends_with('\n'));
+        for line in text.lines() {
+            if let Some(rest) = line.strip_prefix("# HELP ") {
+                let (name, help) = rest.split_once(' ').expect("a help");
+                assert!(!help.is_empty());
+                helped = name.into();
+            } else if let Some(rest) = line.strip_prefix("# TYPE ") {
+                let (name, kind) = rest.split_once(' ').expect("a type");
+                assert_eq!(name, helped, "HELP comes first");
+                assert!(["counter", "gauge", "summary"].contains(&kind));
+                assert_eq!(kind == "counter", name.ends_with("_total"), "{name}");
+                let fresh = metrics.insert(name.to_string(), (kind.to_string(), Vec::new()));
+                assert!(fresh.is_none(), "{name} is announced twice");
+                current = name.into();
+            } else {
+                let sample = sample(line);
+                let suffix = sample.0.strip_prefix(&current).expect("below its metric");
+                let (kind, samples): &mut (String, Vec<Sample>) =
+                    metrics.get_mut(&current).expect("announced");
+                assert!(
+                    suffix.is_empty() || kind == "summary" && ["_sum", "_count"].contains(&suffix)
+                );
+                assert!(seen.insert(line.rsplit_once(' ').expect("a value").0.to_string()));
+                samples.push(sample);
+            }
+        }
+        metrics
+    }
+
+    fn sample(line: &str) -> Sample {
+        let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        let end = line.find(|c| !is_name(c)).expect("a value");
+        let (name, mut rest) = line.split_at(end);
+        let mut labels = BTreeMap::new();
+        if let Some(inside) = rest.strip_prefix('{') {
+            rest = inside;
+            loop {
+                let (label, value) = rest.split_once("=\"").expect("a label");
+                assert!(label.chars().all(is_name) && !label.is_empty());
+                let (value, behind) = unquoted(value);
+                assert!(
+                    labels.insert(label.into(), value).is_none(),
+                    "{label} twice"
+                );
+                let (next, behind) = behind.split_at(1);
+                rest = behind;
+                if next == "}" {
+                    break;
+                }
+                assert_eq!(next, ",");
+            }
+        }
+        let value = rest.strip_prefix(' ').expect("one blank").parse();
+        (name.into(), labels, value.expect("a number"))
+    }
+
+    fn unquoted(text: &str) -> (String, &str) {
+        let mut value = String::new();
+        let mut chars = text.char_indices();
+        loop {
+            let (at, c) = chars.next().expect("a closing quote");
+            match c {
+                '"' => return (value, &text[at + 1..]),
+                '\\' => value.push(match chars.next().expect("an escape").1 {
+                    'n' => '\n',
+                    c @ ('\\' | '"') => c,
+                    other => panic!("\\{other} is no escape"),
+                }),
+                c => value.push(c),
+            }
+        }
+    }
+
+    fn stat() -> Stat {
+        let mut ended = Ended::new();
+        ended.note(Kind::Write, 4096, 1_000_000_000, true);
+        ended.note(Kind::Write, 4096, 3_000_000_000, false);
+        Stat {
+            scheme: "last++".into(),
+            device_bytes: 1 << 20,
+            page_bytes: 2048,
+            uptime_ns: 1_500_000_000,
+            is_on: true,
+            power_cuts: 3,
+            read_only: Some("a \"reason\" \\ of\ntwo lines".into()),
+            requests: ended.requests(),
+            flushes_done: 5,
+            scheme_operations: Default::default(),
+            chip_operations: Default::default(),
+            write_amplification: Some(1.25),
+            wear: Some(Default::default()),
+            cache: Some(Default::default()),
+            lag: Some(Default::default()),
+        }
+    }
+
+    #[test]
+    fn the_text_is_what_prometheus_reads() {
+        let stat = stat();
+        let metrics = parsed(&text(&stat));
+        let of = |name: &str| metrics.get(name).unwrap_or_else(|| panic!("no {name}"));
+        let (kind, samples) = of("floatgate_read_only");
+        assert_eq!((kind.as_str(), samples.len()), ("gauge", 1));
+        assert_eq!(Some(&samples[0].1["reason"]), stat.read_only.as_ref());
+        assert_eq!(samples[0].2, 1.0);
+        let value = |name: &str, sample: &str, label: &str| {
+            let (_, samples) = of(name);
+            let fits =
+                |one: &&Sample| one.0 == sample && one.1.values().any(|value| value == label);
+            samples.iter().find(fits).expect("a sample").2
+        };
+        let requests = "floatgate_requests_total";
+        assert_eq!(value(requests, requests, "write"), 2.0);
+        assert_eq!(
+            value(
+                "floatgate_request_errors_total",
+                "floatgate_request_errors_total",
+                "write"
+            ),
+            1.0
+        );
+        assert_eq!(
+            value(
+                "floatgate_request_bytes_total",
+                "floatgate_request_bytes_total",
+                "write"
+            ),
+            4096.0
+        );
+        let duration = "floatgate_request_duration_seconds";
+        assert_eq!(
+            value(duration, "floatgate_request_duration_seconds_sum", "write"),
+            4.0
+        );
+        assert_eq!(
+            value(
+                duration,
+                "floatgate_request_duration_seconds_count",
+                "write"
+            ),
+            2.0
+        );
+        let median = of(duration).1.iter().find(|one| {
+            one.1.get("kind").is_some_and(|kind| kind == "write")
+                && one
+                    .1
+                    .get("quantile")
+                    .is_some_and(|quantile| quantile == "0.5")
+        });
+        let median = median.expect("a median").2;
+        assert!((0.99..1.02).contains(&median), "{median}");
+        assert_eq!(of("floatgate_uptime_seconds").1[0].2, 1.5);
+    }
+}

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::args::{ControlArgs, StatArgs};
 use crate::errors::{EXIT_DIFFERENT, Outcome, Problem};
 use crate::output;
-use crate::table::{Table, bytes, count, micros};
+use crate::table::{self, Table, count, micros};
 
 /// Sends a command and prints the answer.
 pub fn control(args: &ControlArgs) -> Outcome<ExitCode> {
@@ -100,6 +100,10 @@ pub fn stat(args: &StatArgs) -> Outcome<()> {
         };
         std::thread::sleep(Duration::from_secs(seconds.into()));
     }
+}
+
+fn bytes(n: u64) -> String {
+    table::bytes(n as f64)
 }
 
 fn shown(stat: &Stat) -> String {
