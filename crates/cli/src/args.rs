@@ -5,8 +5,8 @@ mod device;
 use std::path::PathBuf;
 
 pub use device::{
-    AttachArgs, DeviceArgs, ImageExportArgs, ImageImportArgs, ImageReadArgs, ImageWriteArgs,
-    MountArgs, ServeArgs,
+    AttachArgs, ControlArgs, DeviceArgs, ImageExportArgs, ImageImportArgs, ImageReadArgs,
+    ImageWriteArgs, MountArgs, ServeArgs, StatArgs,
 };
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -63,6 +63,10 @@ pub enum Command {
     Mount(MountArgs),
     /// Attach a device to this machine as a block device (/dev/loopN)
     Attach(AttachArgs),
+    /// Cut the power of a device that is up, take snapshots, and more
+    Control(ControlArgs),
+    /// Show what a device that is up has done
+    Stat(StatArgs),
     /// Check schemes and clock against conformance vectors
     Conform(ConformArgs),
     /// List the schemes, or show one and its options

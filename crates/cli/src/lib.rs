@@ -118,6 +118,8 @@ impl Cli {
             Command::Serve(args) => commands::serve::run(&args, schemes),
             Command::Mount(args) => commands::mount::mount(&args, schemes),
             Command::Attach(args) => commands::mount::attach(&args, schemes),
+            Command::Control(args) => return commands::control::control(&args),
+            Command::Stat(args) => commands::control::stat(&args),
             Command::Conform(args) => return commands::conform::run(&args, schemes),
             Command::Schemes(args) => commands::schemes::run(&args, schemes),
             Command::Parts(args) => commands::parts::run(&args),

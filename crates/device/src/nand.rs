@@ -7,6 +7,7 @@
 //! ```text
 //! NandFlash   Flash for the scheme: buffers, sequence numbers, counters, program rules
 //! Spares      bad blocks, spare blocks, wear levelling, paired pages
+//! Powered     the power, cut when asked; times
 //! Faulty      (tests) failures, wear-out, power cuts
 //! ImageNand   pages in a file          RamNand   pages in memory
 //! ```

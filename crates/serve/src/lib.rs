@@ -6,6 +6,10 @@
 //! | [`server`] | [`Server`]: the socket, the connections, the end |
 //! | [`negotiation`] | the first half of a connection: what is served and how |
 //! | [`transmission`] | the second half: requests and replies |
+//! | [`control`] | the socket by which a device is watched, cut off and damaged |
+//! | [`cut`] | [`CutPlan`]: a power cut as it is asked for |
+//! | [`power`] | [`Setup`]: the device as a drive; its power, gone and back |
+//! | [`stat`], [`prometheus`] | statistics, and their text form |
 //! | [`fuse`] | [`Mounted`]: the device as a file in a folder |
 //! | [`loop_device`] | [`LoopDevice`]: the kernel's block device on a file |
 //! | [`shared`] | the one device behind its lock, for every front end |
@@ -18,18 +22,25 @@
 //! breaks the protocol loses its connection, and nobody else notices. The lock of the device is never held while a
 //! socket is waited for.
 
+pub mod control;
+pub mod cut;
 pub mod fuse;
 pub mod loop_device;
 pub mod negotiation;
+pub mod power;
+pub mod prometheus;
 pub mod server;
 pub mod shared;
+pub mod stat;
 pub mod tap;
 pub mod transmission;
 pub mod vhost;
 pub mod wire;
 
+pub use cut::CutPlan;
 pub use fuse::Mounted;
 pub use loop_device::LoopDevice;
+pub use power::Setup;
 pub use server::{Endpoint, Server};
 pub use shared::Shared;
 pub use tap::Tap;

@@ -114,6 +114,7 @@ pub const SUITES: [Suite; 22] = [
     Suite::new("damage", "device", "damage").covering(&["device"]),
     Suite::new("machine", "device", "machine").covering(&["device"]),
     Suite::new("rotten", "device", "rotten").covering(&["device"]),
+    Suite::new("drives", "serve", "cuts").covering(&["serve", "device"]),
     Suite::new("cuts", "device", "cuts").covering(&["device"]),
 ];
 

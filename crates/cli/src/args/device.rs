@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use floatgate_serve::CutPlan;
 
 /// The device that `serve`, `mount` and `attach` put up.
 #[derive(Debug, Args)]
@@ -22,6 +23,78 @@ pub struct DeviceArgs {
     /// Override a key of the configuration
     #[arg(long, value_name = "SECTION.KEY=VALUE", requires = "memory")]
     pub set: Vec<String>,
+    /// Put a volatile write cache in front: what no flush has covered is lost in a power cut, and with the process
+    #[arg(long, value_name = "SIZE", value_parser = super::size)]
+    pub write_cache: Option<u64>,
+    /// Answer when the modelled flash would be done, not before (docs/serve.md)
+    #[arg(long)]
+    pub real_time: bool,
+    /// The part whose times are taken (`floatgate parts`) [default: the image's; device.* in memory]
+    #[arg(long, value_name = "PART", requires = "real_time")]
+    pub part: Option<String>,
+    /// Take commands on this Unix socket: power cuts, statistics, snapshots (`floatgate control`, `floatgate stat`)
+    #[arg(long, value_name = "PATH")]
+    pub control: Option<PathBuf>,
+    /// Cut the power: write=N, flush=N, flash=N, after=N, or random=SEED,within=N; and unflushed=keep|drop|some, tear, seed=N
+    #[arg(long, value_name = "WHEN[,HOW...]", requires = "control")]
+    pub cut: Option<CutPlan>,
+}
+
+/// Arguments of `control`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  floatgate serve disk.img --control disk.ctl &
+  floatgate control disk.ctl cut --at-write 100 --tear --seed 7
+  floatgate control disk.ctl on
+  floatgate control disk.ctl snapshot before.img
+  floatgate control disk.ctl '{\"do\":\"cut\",\"at\":{\"flush\":3},\"unflushed\":\"drop\"}'
+
+The answer is a JSON object; the exit code is 1 if it tells of an error. docs/serve.md lists the commands.")]
+pub struct ControlArgs {
+    /// The socket that `--control` named
+    pub socket: PathBuf,
+    /// stat, cut, on, shutdown, mark TEXT, snapshot FILE, restore FILE; or a JSON object
+    pub command: String,
+    /// The text or file of that command
+    pub argument: Option<String>,
+    /// Of `cut`: in the n-th write from now
+    #[arg(long, value_name = "N", group = "at")]
+    pub at_write: Option<u64>,
+    /// Of `cut`: in the n-th flush from now
+    #[arg(long, value_name = "N", group = "at")]
+    pub at_flush: Option<u64>,
+    /// Of `cut`: in the n-th operation of the flash from now
+    #[arg(long, value_name = "N", group = "at")]
+    pub at_flash: Option<u64>,
+    /// Of `cut`: what becomes of writes that no flush has covered: keep, drop or some
+    #[arg(long, value_name = "WHICH")]
+    pub unflushed: Option<String>,
+    /// Of `cut`: in the middle of a write, and of an operation of the flash
+    #[arg(long)]
+    pub tear: bool,
+    /// Of `cut`: of all that is drawn
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+}
+
+/// Arguments of `stat`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  floatgate stat disk.ctl
+  floatgate stat disk.ctl --every 1
+  floatgate stat disk.ctl --prometheus > /var/lib/node_exporter/floatgate.prom")]
+pub struct StatArgs {
+    /// The socket that `--control` named
+    pub socket: PathBuf,
+    /// Print JSON
+    #[arg(long, conflicts_with = "prometheus")]
+    pub json: bool,
+    /// Print the text format of Prometheus
+    #[arg(long)]
+    pub prometheus: bool,
+    /// Again every so many seconds, until a signal
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub every: Option<u32>,
 }
 
 /// Arguments of `serve`.

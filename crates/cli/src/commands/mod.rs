@@ -6,6 +6,7 @@ pub mod compare;
 pub mod completions;
 pub mod config;
 pub mod conform;
+pub mod control;
 pub mod fleet;
 pub mod image;
 pub mod mount;

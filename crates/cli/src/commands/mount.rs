@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use floatgate_catalog::Catalog;
 use floatgate_serve::fuse::FILE_NAME;
-use floatgate_serve::{LoopDevice, Mounted, Shared};
+use floatgate_serve::{LoopDevice, Mounted};
 
 use super::ready::{self, Ready};
 use crate::args::{AttachArgs, DeviceArgs, MountArgs};
@@ -111,15 +111,20 @@ fn while_shown(
     catalog: &Catalog,
     used: impl FnOnce(&Mounted, Ready) -> Outcome<()>,
 ) -> Outcome<()> {
+    let setup = ready::setup(args, catalog)?;
     let drive = ready::open(args, catalog)?;
     let ready = Ready::new(&*drive);
-    let shared = Arc::new(Shared::new(drive, Vec::new()));
+    let (shared, control) = ready::put_up(args, drive, setup)?;
     let outcome = match Mounted::new(Arc::clone(&shared), folder) {
         Err(error) => Err(not_mounted(folder, &error)),
         Ok(mounted) => {
-            let over = AtomicBool::new(false);
+            let over = Arc::new(AtomicBool::new(false));
+            let asked = signals::asked_to_end();
             std::thread::scope(|threads| {
                 threads.spawn(|| shared.keep_time(&over));
+                if let Some(control) = control {
+                    threads.spawn(|| control.run(&shared, &over, &asked));
+                }
                 let outcome = used(&mounted, ready).and(unmount(mounted, folder));
                 over.store(true, Ordering::Relaxed);
                 outcome

@@ -1,9 +1,16 @@
 //! What `serve`, `mount` and `attach` have in common: the device of the command line, the line that tells where it is to be
 //! found, its end.
 
+use std::sync::Arc;
+
 use floatgate_catalog::Catalog;
 use floatgate_device::Drive;
-use floatgate_serve::Shared;
+use floatgate_device::image::header_of;
+use floatgate_device::power::Times;
+use floatgate_serve::control::Control;
+use floatgate_serve::{Setup, Shared};
+use floatgate_sim::clock::{FlashOp, Machine, OpKind};
+use floatgate_sim::part::{PARTS, Part, part};
 use serde::Serialize;
 
 use super::{bytes, image};
@@ -87,6 +94,83 @@ pub fn open(args: &DeviceArgs, catalog: &Catalog) -> Outcome<Box<dyn Drive>> {
         (Some(file), _) => bytes::mount(file, catalog),
         (None, capacity) => image::in_memory(args, capacity.unwrap_or_default(), catalog),
     }
+}
+
+/// How the device is as a drive. What makes no sense is refused before the device is touched.
+pub fn setup(args: &DeviceArgs, catalog: &Catalog) -> Outcome<Setup> {
+    let times = match args.real_time {
+        true => Some(times(args, catalog)?),
+        false => None,
+    };
+    Ok(Setup {
+        cache_bytes: args.write_cache,
+        times,
+        image: args.file.clone(),
+        cut: args.cut,
+        tell: output::tell,
+    })
+}
+
+/// The times of the part that is named, by the command line or the image, or those of the device in memory.
+fn times(args: &DeviceArgs, catalog: &Catalog) -> Outcome<Times> {
+    let named = |name: &str, place: &str| {
+        part(name).copied().ok_or_else(|| {
+            let known: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
+            Problem::new(format!("{place}: no part {name:?}"))
+                .help(format!("--part takes one of {}", known.join(", ")))
+        })
+    };
+    let mut part = match (&args.part, &args.file) {
+        (Some(name), _) => named(name, "--part")?,
+        (None, None) => return image::part_in_memory(args, catalog).map(|part| times_of(&part)),
+        (None, Some(file)) => {
+            let header = header_of(file).map_err(image::unusable)?;
+            named(&header.part, "--real-time takes the part of the image")?
+        }
+    };
+    if let Some(file) = &args.file {
+        part.page_bytes = header_of(file).map_err(image::unusable)?.page_bytes;
+    }
+    Ok(times_of(&part))
+}
+
+/// Each operation by itself, as the simulator times it: commands, transfer, cells.
+fn times_of(part: &Part) -> Times {
+    let machine = Machine {
+        t_r_ns: part.t_r_ns,
+        t_prog_ns: part.t_prog_ns,
+        t_bers_ns: part.t_bers_ns,
+        t_r_oob_ns: part.t_r_oob_ns,
+        cycle_ns: part.cycle_ns,
+        in_ps: part.in_ps,
+        out_ps: part.out_ps,
+        page_bytes: part.page_bytes,
+        oob_bytes: part.oob_bytes,
+        ..Machine::default()
+    };
+    let of = |kind| machine.duration_ns(FlashOp::new(kind, 0));
+    Times {
+        read_ns: of(OpKind::Read),
+        oob_read_ns: of(OpKind::OobRead),
+        program_ns: of(OpKind::Program),
+        erase_ns: of(OpKind::Erase),
+    }
+}
+
+/// Puts a device up, and takes its control socket if there is to be one.
+pub fn put_up(
+    args: &DeviceArgs,
+    drive: Box<dyn Drive>,
+    setup: Setup,
+) -> Outcome<(Arc<Shared>, Option<Control>)> {
+    let control = args.control.as_ref().map(|path| {
+        Control::bind(path).map_err(|error| {
+            Problem::new(format!("--control {}: {error}", path.display()))
+                .help("name another file (a socket's path has at most 107 bytes)")
+        })
+    });
+    let control = control.transpose()?;
+    Ok((Arc::new(Shared::with(drive, Vec::new(), setup)), control))
 }
 
 /// Shuts the device down.

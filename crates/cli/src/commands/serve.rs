@@ -2,10 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use floatgate_catalog::Catalog;
-use floatgate_serve::{Endpoint, Server, Shared, VhostUser};
+use floatgate_serve::{Endpoint, Server, VhostUser};
 
 use super::ready::{self, Ready};
 use crate::args::ServeArgs;
@@ -18,6 +17,7 @@ const OTHER_SOCKET: &str = "name another file (a socket's path has at most 107 b
 /// Serves until a signal.
 pub fn run(args: &ServeArgs, catalog: &Catalog) -> Outcome<()> {
     let endpoint = endpoint(args)?;
+    let setup = ready::setup(&args.device, catalog)?;
     let drive = ready::open(&args.device, catalog)?;
     let stop = signals::asked_to_end();
     let mut ready = Ready::new(&*drive);
@@ -32,10 +32,13 @@ pub fn run(args: &ServeArgs, catalog: &Catalog) -> Outcome<()> {
     ready.uri = nbd.as_ref().map(|server| server.uri().into());
     let path = args.vhost_user.as_ref();
     ready.vhost_user = path.map(|path| path.display().to_string());
+    let (shared, control) = ready::put_up(&args.device, drive, setup)?;
     ready.print(args.json)?;
-    let shared = Arc::new(Shared::new(drive, Vec::new()));
     std::thread::scope(|threads| {
         threads.spawn(|| shared.keep_time(&stop));
+        if let Some(control) = control {
+            threads.spawn(|| control.run(&shared, &stop, &stop));
+        }
         if let Some(server) = vhost_user {
             threads.spawn(|| server.run(&shared, &stop));
         }

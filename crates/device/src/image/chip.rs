@@ -131,6 +131,16 @@ impl<D: Disk> ImageNand<D> {
         self.found
     }
 
+    /// The file that it lies in.
+    pub fn disk(&self) -> &D {
+        &self.log.disk
+    }
+
+    /// Whether it waits for the disk.
+    pub fn durability(&self) -> Durability {
+        self.log.durability()
+    }
+
     /// What the header says.
     pub fn header(&self) -> &Header {
         &self.log.header

@@ -13,9 +13,11 @@ use rustix::fs::{AtFlags, CWD, MemfdFlags, Mode, OFlags, RenameFlags, linkat, re
 use rustix::io::Errno;
 
 use super::format::{HEADER_BYTES, Header, Layout};
+use super::open::powered;
 use super::{Durability, ImageError, ImageInfo, ImageNand, info, io};
 use crate::block::{BlockDevice, options_from_text};
 use crate::error::DeviceError;
+use crate::power::Powered;
 use crate::spares::{Spares, SparesOptions};
 
 /// What to create.
@@ -140,11 +142,12 @@ pub fn create<S: Ftl<Page = Lpn>>(path: &Path, spec: &ImageSpec) -> Result<Image
         return Err(io("create", path, ErrorKind::AlreadyExists.into()).into());
     }
     let failed = |error| io("create", path, error);
-    let unnamed = Unnamed::new(path, &header).map_err(failed)?;
+    let number = u64::from_le_bytes(header.uuid[..8].try_into().expect("8"));
+    let unnamed = Unnamed::new(path, number).map_err(failed)?;
     let file = unnamed.file.try_clone().map_err(failed)?;
     fill(&file, &header).map_err(|error| io("write", path, error))?;
     let nand = ImageNand::open_on(file, path, Durability::Machine)?;
-    let spares = Spares::format(nand, spec.spares)?;
+    let spares = Spares::format(powered(nand), spec.spares)?;
     let device = BlockDevice::<S, _>::create(spares, &options)?;
     device.into_nand().into_nand().close()?;
     unnamed.name(path).map_err(failed)?;
@@ -157,26 +160,30 @@ pub fn create<S: Ftl<Page = Lpn>>(path: &Path, spec: &ImageSpec) -> Result<Image
 /// As [`create`].
 pub fn create_in_memory<S: Ftl<Page = Lpn>>(
     spec: &ImageSpec,
-) -> Result<BlockDevice<S, Spares<ImageNand>>, DeviceError> {
+) -> Result<BlockDevice<S, Spares<Powered<ImageNand>>>, DeviceError> {
     let header = spec.header()?;
     let options = options_from_text::<S>(&spec.options)?;
     let path = Path::new("memory");
-    let file = rustix::fs::memfd_create("floatgate", MemfdFlags::CLOEXEC);
-    let file = File::from(file.map_err(|e| io("create", path, e.into()))?);
+    let file = memory_file().map_err(|e| io("create", path, e))?;
     fill(&file, &header).map_err(|error| io("write", path, error))?;
     let nand = ImageNand::open_on(file, path, Durability::Process)?;
-    BlockDevice::create(Spares::format(nand, spec.spares)?, &options)
+    BlockDevice::create(Spares::format(powered(nand), spec.spares)?, &options)
+}
+
+/// A file that has no disk.
+pub(crate) fn memory_file() -> std::io::Result<File> {
+    Ok(rustix::fs::memfd_create("floatgate", MemfdFlags::CLOEXEC)?.into())
 }
 
 /// A file without a name: the end of the process removes it. Where the file system has no such files it has a temporary
 /// name, which the end of the process leaves behind.
-struct Unnamed {
-    file: File,
+pub(crate) struct Unnamed {
+    pub(crate) file: File,
     temporary: Option<PathBuf>,
 }
 
 impl Unnamed {
-    fn new(path: &Path, header: &Header) -> std::io::Result<Self> {
+    pub(crate) fn new(path: &Path, number: u64) -> std::io::Result<Self> {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o666);
         match rustix::fs::open(folder_of(path), flags, mode) {
@@ -190,7 +197,6 @@ impl Unnamed {
             Err(error) => return Err(error.into()),
         }
         let mut name = path.file_name().unwrap_or_default().to_os_string();
-        let number = u64::from_le_bytes(header.uuid[..8].try_into().expect("8"));
         name.push(format!(".{number:016x}.tmp"));
         let temporary = path.with_file_name(name);
         let options = File::options()
@@ -205,7 +211,7 @@ impl Unnamed {
     }
 
     /// Gives the file its name, unless that was taken in the meantime. The name survives a crash of the machine.
-    fn name(mut self, path: &Path) -> std::io::Result<()> {
+    pub(crate) fn name(mut self, path: &Path) -> std::io::Result<()> {
         match self.temporary.take() {
             None => {
                 let open = format!("/proc/self/fd/{}", self.file.as_raw_fd());
@@ -231,7 +237,7 @@ impl Drop for Unnamed {
     }
 }
 
-fn folder_of(path: &Path) -> &Path {
+pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),

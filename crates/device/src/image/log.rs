@@ -44,6 +44,11 @@ impl<D: Disk> Log<D> {
         }
     }
 
+    /// Whether anything waits for the disk.
+    pub fn durability(&self) -> Durability {
+        self.durability
+    }
+
     /// The number of the next operation; [`Log::done`] counts it once it is in the file.
     pub fn next(&self) -> u64 {
         self.op + 1

@@ -23,7 +23,7 @@
 pub mod check;
 mod chip;
 mod claims;
-mod create;
+pub(crate) mod create;
 pub mod describe;
 pub mod disk;
 mod finding;
@@ -41,7 +41,7 @@ pub use chip::ImageNand;
 pub use create::{ImageSpec, create, create_in_memory};
 pub use describe::{Dump, DumpSelection, ImageInfo, PageRow, dump, header_of, info};
 pub use finding::{Finding, Severity};
-pub use open::open;
+pub use open::{mount, open};
 pub use scrub::{ScrubReport, scrub};
 
 /// Why an image was not created or opened.

@@ -73,7 +73,7 @@ impl std::fmt::Display for ScrubReport {
 /// As [`open`]; those of writing the file.
 pub fn scrub<S: Ftl<Page = Lpn>>(path: &Path) -> Result<ScrubReport, DeviceError> {
     let mut device = open::<S>(path, Durability::Machine)?;
-    let chip = device.flash_layer_mut().nand_mut().nand_mut();
+    let chip = device.flash_layer_mut().nand_mut().nand_mut().inner_mut();
     let register_mended = chip.found().damaged_register;
     let records_mended = chip.mend_records()?;
     let blocks = device.flash_layer().nand().geometry().blocks();

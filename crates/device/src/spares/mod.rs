@@ -203,6 +203,12 @@ impl<N: Nand> Spares<N> {
         self.dies[die as usize].read_only
     }
 
+    /// Spare blocks that are left, on all dies together.
+    pub fn spares_left(&self) -> u64 {
+        let left = self.dies.iter().map(|die| die.spares.max(0) as u64);
+        left.sum()
+    }
+
     /// The physical block that a virtual one stands for.
     pub fn place(&self, block: Pbn) -> Option<Pbn> {
         Some(self.place[block.index()]).filter(|at| at.is_some())

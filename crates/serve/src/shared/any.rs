@@ -3,6 +3,8 @@
 //! is lost. Listeners hear of whole sectors.
 
 use super::{Failure, Shared};
+use crate::power::Step;
+use crate::stat::Kind;
 use crate::tap::{Asked, Change};
 
 /// A part of a range: whole sectors, or bytes of one.
@@ -35,19 +37,24 @@ impl Shared {
     /// As [`Shared::write`].
     pub fn write_any(&self, offset: u64, data: &[u8], fua: bool) -> Result<(), Failure> {
         let (first, end) = self.around(offset, data.len() as u64);
-        self.asked(Asked::Write {
-            offset: first,
-            bytes: end - first,
-            fua,
-        })?;
-        for part in self.parts(offset, data.len() as u64) {
-            let data = &data[(part.at - offset) as usize..][..part.bytes as usize];
-            match part.is_whole {
-                true => self.write_pieces(part.at, data, fua)?,
-                false => self.patch(&part, fua, |bytes| bytes.copy_from_slice(data))?,
+        let bytes = end - first;
+        self.timed(Kind::Write, data.len() as u64, |until_ns| {
+            self.asked(Asked::Write {
+                offset: first,
+                bytes,
+                fua,
+            })?;
+            for part in self.parts(offset, data.len() as u64) {
+                let data = &data[(part.at - offset) as usize..][..part.bytes as usize];
+                match part.is_whole {
+                    true => self.write_pieces(part.at, data, fua, until_ns)?,
+                    false => {
+                        self.patch(&part, fua, until_ns, |bytes| bytes.copy_from_slice(data))?;
+                    }
+                }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Makes any range of the device read as zeroes.
@@ -61,8 +68,10 @@ impl Shared {
             } else {
                 let (offset, end) = self.around(part.at, part.bytes);
                 let (bytes, fua) = (end - offset, false);
-                self.asked(Asked::Write { offset, bytes, fua })?;
-                self.patch(&part, fua, |bytes| bytes.fill(0))?;
+                self.timed(Kind::WriteZeroes, part.bytes, |until_ns| {
+                    self.asked(Asked::Write { offset, bytes, fua })?;
+                    self.patch(&part, fua, until_ns, |bytes| bytes.fill(0))
+                })?;
             }
         }
         Ok(())
@@ -97,22 +106,33 @@ impl Shared {
     }
 
     /// Changes bytes of one sector.
-    fn patch(&self, part: &Part, fua: bool, edit: impl FnOnce(&mut [u8])) -> Result<(), Failure> {
+    fn patch(
+        &self,
+        part: &Part,
+        fua: bool,
+        until_ns: &mut u64,
+        edit: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Failure> {
         let (offset, end) = self.around(part.at, part.bytes);
         let mut sector = vec![0; (end - offset) as usize];
         let mut state = self.lock()?;
-        state.on(|drive| {
-            drive.tick(self.now_ns())?;
-            drive.read(self.sector(offset), &mut sector)?;
-            edit(&mut sector[(part.at - offset) as usize..][..part.bytes as usize]);
-            match fua {
-                true => drive.write_through(self.sector(offset), &sector),
-                false => drive.write(self.sector(offset), &sector),
-            }
+        let now_ns = self.now_ns();
+        state.power.check_readable(offset, end - offset)?;
+        state.on(now_ns, until_ns, |drive| {
+            drive.tick(now_ns)?;
+            drive.read(self.sector(offset), &mut sector)
         })?;
+        edit(&mut sector[(part.at - offset) as usize..][..part.bytes as usize]);
         let data = &sector;
         let change = Change::Write { offset, data, fua };
+        let step = Step::of(&change);
+        let place = self.sector(state.power.place_of(&step, self.export));
+        state.change(step, now_ns, until_ns, |drive| match fua {
+            true => drive.write_through(place, data),
+            false => drive.write(place, data),
+        })?;
         state.taps.iter_mut().for_each(|tap| tap.done(&change));
+        state.note_done();
         Ok(())
     }
 }
