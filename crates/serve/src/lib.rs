@@ -9,6 +9,7 @@
 //! | [`shared`] | the one device behind its lock, for every front end |
 //! | [`tap`] | [`Tap`]: who listens to what the device is asked |
 //! | [`log`] | [`log::LogTap`]: a file of all writes with their bytes, and its reader |
+//! | [`crash`] | the states that a power cut can leave of what is in a log |
 //! | [`wire`] | the numbers of the protocol; bytes in, bytes out |
 //!
 //! What a client sends is never trusted: every length has a limit, memory grows with the bytes that have come and not
@@ -16,6 +17,7 @@
 //! breaks the protocol loses its connection, and nobody else notices. The lock of the device is never held while a
 //! socket is waited for.
 
+pub mod crash;
 pub mod log;
 pub mod negotiation;
 pub mod server;
