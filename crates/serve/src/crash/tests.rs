@@ -45,13 +45,14 @@ enum Step {
 use Step::{Flush, Fua, Mark, Trim, Write};
 
 /// Two intervals with a bit of everything; the second trims what the first wrote, and writes there again.
-const STEPS: [Step; 13] = [
+const STEPS: [Step; 14] = [
     Write(0, 1, 1024),
     Write(512, 2, 4096),
     Mark("a"),
     Flush,
     Mark("b"),
     Write(8192, 3, 2048),
+    Write(14336, 6, 2048),
     Fua(1024, 4, 512),
     Mark("c"),
     Trim(0, 4096),
@@ -140,7 +141,7 @@ fn a_short_history_is_explored_whole() {
     let history = history(&STEPS, folder.path());
     assert_eq!(history.marks, ["a", "b", "c", "d"]);
     let sizes: Vec<usize> = history.intervals.iter().map(|i| i.changes.len()).collect();
-    assert_eq!(sizes, [2, 6]);
+    assert_eq!(sizes, [2, 7]);
     let plan = Plan::new(&history, &wanted(10_000));
     assert!(plan.is_exhaustive);
     let mut builder = Builder::new(&history, folder.path()).expect("a builder");
