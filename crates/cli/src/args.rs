@@ -4,13 +4,16 @@ mod device;
 
 use std::path::PathBuf;
 
-pub use device::{ImageExportArgs, ImageImportArgs, ImageReadArgs, ImageWriteArgs, ServeArgs};
+pub use device::{
+    CrashExploreArgs, ImageExportArgs, ImageImportArgs, ImageReadArgs, ImageWriteArgs, ListenArgs,
+    ServeArgs,
+};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use floatgate_trace::stats::LogSize;
 
-/// Exit codes: 0 done, 1 `conform` or `image check` found something, 2 something in the input is wrong, 3 a bug.
+/// Exit codes: 0 done, 1 `conform`, `image check` or `crash-explore` found something, 2 something in the input is wrong, 3 a bug.
 #[derive(Debug, Parser)]
 #[command(
     name = "floatgate",
@@ -21,7 +24,7 @@ use floatgate_trace::stats::LogSize;
 #[command(
     after_help = "Begin with `floatgate compare`: all schemes on a bundled real trace, a table and a report.\n\
     Files are written whole or not at all; links are followed, devices and pipes are written into.\n\
-    Exit codes: 0 done, 1 conform or image check found something, 2 something in the input is wrong, 3 a bug."
+    Exit codes: 0 done, 1 conform, image check or crash-explore found something, 2 something in the input is wrong, 3 a bug."
 )]
 pub struct Arguments {
     /// What to do.
@@ -56,6 +59,8 @@ pub enum Command {
     Image(ImageCommand),
     /// Serve a device to clients that speak NBD: QEMU, libnbd, fio, the kernel
     Serve(ServeArgs),
+    /// Run a check on every state that a power cut could have left of a device that was served
+    CrashExplore(CrashExploreArgs),
     /// Check schemes and clock against conformance vectors
     Conform(ConformArgs),
     /// List the schemes, or show one and its options

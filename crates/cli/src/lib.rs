@@ -116,6 +116,7 @@ impl Cli {
             Command::Image(ImageCommand::Import(args)) => commands::bytes::import(&args, schemes),
             Command::Image(ImageCommand::Export(args)) => commands::bytes::export(&args, schemes),
             Command::Serve(args) => commands::serve::run(&args, schemes),
+            Command::CrashExplore(args) => return commands::crash::run(&args),
             Command::Conform(args) => return commands::conform::run(&args, schemes),
             Command::Schemes(args) => commands::schemes::run(&args, schemes),
             Command::Parts(args) => commands::parts::run(&args),

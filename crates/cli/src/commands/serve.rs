@@ -9,7 +9,7 @@ use floatgate_device::Drive;
 use floatgate_serve::{Endpoint, Server, Shared};
 use serde::Serialize;
 
-use super::{bytes, image};
+use super::{bytes, image, listeners};
 use crate::args::ServeArgs;
 use crate::errors::{Outcome, Problem};
 use crate::{output, signals};
@@ -28,7 +28,8 @@ struct Ready<'a> {
 /// Serves until a signal.
 pub fn run(args: &ServeArgs, catalog: &Catalog) -> Outcome<()> {
     let endpoint = endpoint(args)?;
-    let drive: Box<dyn Drive> = match (&args.file, args.memory) {
+    listeners::check(&args.listen)?;
+    let mut drive: Box<dyn Drive> = match (&args.file, args.memory) {
         (Some(file), _) => bytes::mount(file, catalog)?,
         (None, capacity) => image::in_memory(args, capacity.unwrap_or_default(), catalog)?,
     };
@@ -39,6 +40,7 @@ pub fn run(args: &ServeArgs, catalog: &Catalog) -> Outcome<()> {
     {
         output::tell("Note: whoever reaches this port can read and write the device");
     }
+    let taps = listeners::begin(&args.listen, &mut *drive)?;
     let ready = Ready {
         uri: server.uri(),
         scheme: drive.scheme(),
@@ -58,7 +60,7 @@ pub fn run(args: &ServeArgs, catalog: &Catalog) -> Outcome<()> {
             ready.uri, ready.scheme, ready.bytes
         ))?;
     }
-    let shared = Arc::new(Shared::new(drive, Vec::new()));
+    let shared = Arc::new(Shared::new(drive, taps));
     std::thread::scope(|threads| {
         threads.spawn(|| shared.keep_time(&stop));
         server.run(&shared, args.connections as usize, &stop);

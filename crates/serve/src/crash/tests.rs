@@ -219,7 +219,7 @@ fn words_that_are_no_state_are_told() {
         ("", "the interval is no number"),
         ("7", "2 intervals"),
         ("0:cut=3", "2 changes"),
-        ("1:drop=2", "FUA"),
+        ("1:drop=3", "FUA"),
         ("0:cut=1:drop=2", "not one of 1 to 1"),
         ("0:drop=0", "not one of"),
         ("0:drop=1-4000000000", "too long"),
