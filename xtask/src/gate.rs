@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::process::{Built, built, cargo, root, run, target, with_component};
 use crate::steps::{Outcome, Steps};
-use crate::{fuzz, instructions, mutants};
+use crate::{fuzz, instructions, kernel, mutants};
 
 /// Seconds that the gate fuzzes each target.
 const FUZZ_SECONDS: u64 = 40;
@@ -72,6 +72,10 @@ fn bare_target() -> Outcome {
 }
 
 fn whole(steps: &mut Steps) {
+    // What cannot be installed is told, and its tests say that they are skipped.
+    steps.step("programs of others", || {
+        kernel::programs(&kernel::tools::FOR_THE_GATE)
+    });
     steps.step("the contract on a bare target", bare_target);
     // Without the examples, which nobody runs here: the lints have compiled them.
     let tests = "test --workspace --locked --no-fail-fast --tests";
@@ -87,6 +91,7 @@ fn whole(steps: &mut Steps) {
         steps.step("conformance vectors", || conformance(Built::Release));
         steps.step("main command", || main_command(Built::Release));
         steps.step("the papers, quick form", papers);
+        steps.step("file systems of this kernel", kernel::short);
     }
     steps.step("instructions", instructions::check);
     steps.step("planted bugs, a sample", mutants::sample);

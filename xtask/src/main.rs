@@ -3,6 +3,7 @@
 mod fuzz;
 mod gate;
 mod instructions;
+mod kernel;
 mod mutants;
 mod process;
 mod scheme;

@@ -4,7 +4,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::process::cargo;
+use crate::kernel;
+use crate::process::{cargo, run};
+use crate::steps::Steps;
 
 #[derive(Debug, Args)]
 pub struct TortureArgs {
@@ -20,6 +22,14 @@ pub struct TortureArgs {
     /// Plays the line that a failure printed, and nothing else
     #[arg(long, value_name = "LINE", conflicts_with_all = ["minutes", "scheme", "seed"])]
     replay: Option<String>,
+    /// No cuts of a model but this machine's kernel: ext4, xfs and btrfs on attached devices of every scheme, used by fio,
+    /// SQLite, PostMark and PostgreSQL, the process killed ten times in a row. Needs root, FUSE and loop devices
+    #[arg(long, conflicts_with_all = ["minutes", "seed", "replay"])]
+    kernel: bool,
+    /// Guests under QEMU whose disk is a device: QEMU and the device are killed, and what the guest had fsynced is
+    /// there when it boots again
+    #[arg(long, conflicts_with_all = ["minutes", "seed", "replay"])]
+    guests: bool,
 }
 
 /// A number of minutes, not below 0.
@@ -31,6 +41,21 @@ pub fn minutes(text: &str) -> Result<f64, String> {
 
 /// Prints the cut points tried, or the line that replays a failure.
 pub fn torture(args: &TortureArgs) -> ExitCode {
+    if args.kernel || args.guests {
+        let mut steps = Steps::default();
+        let command = ["build", "--release", "--locked", "--bin", "floatgate"];
+        if steps.step("build the command", || run(&mut cargo(command))) {
+            let scheme = args.scheme.as_deref();
+            steps.step("programs of others", kernel::programs_of_the_long_run);
+            if args.kernel {
+                steps.step("this machine's kernel", || kernel::long(scheme));
+            }
+            if args.guests {
+                steps.step("guests under QEMU", || kernel::guests(scheme));
+            }
+        }
+        return steps.report();
+    }
     let mut words = vec![("--minutes", args.minutes.to_string())];
     words.extend(args.scheme.clone().map(|scheme| ("--scheme", scheme)));
     words.extend(args.seed.map(|seed| ("--seed", seed.to_string())));

@@ -1,13 +1,18 @@
 //! The command line.
 
+mod crash;
 mod device;
+mod record;
 
 use std::path::PathBuf;
 
+pub use crash::CrashExploreArgs;
 pub use device::{
-    CrashExploreArgs, ImageExportArgs, ImageImportArgs, ImageReadArgs, ImageWriteArgs, ListenArgs,
-    ServeArgs,
+    AttachArgs, DeviceArgs, ImageExportArgs, ImageImportArgs, ImageReadArgs, ImageWriteArgs,
+    ListenArgs, MountArgs, ServeArgs,
 };
+
+pub use record::RecordArgs;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -59,6 +64,10 @@ pub enum Command {
     Image(ImageCommand),
     /// Serve a device to clients that speak NBD: QEMU, libnbd, fio, the kernel
     Serve(ServeArgs),
+    /// Show a device as a file in a folder, through FUSE
+    Mount(MountArgs),
+    /// Attach a device to this machine as a block device (/dev/loopN)
+    Attach(AttachArgs),
     /// Run a check on every state that a power cut could have left of a device that was served
     CrashExplore(CrashExploreArgs),
     /// Check schemes and clock against conformance vectors
@@ -492,6 +501,8 @@ pub enum TraceCommand {
     Convert(ConvertArgs),
     /// Make a synthetic trace
     Generate(GenerateArgs),
+    /// Record the requests that the kernel sends to a block device
+    Record(RecordArgs),
 }
 
 /// How a trace is read.

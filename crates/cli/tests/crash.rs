@@ -309,11 +309,11 @@ const TOOLS: [&str; 6] = [
     "e2fsck",
 ];
 
-fn sqlite(mode: &str, synchronous: &str) -> Ran {
+fn sqlite(mode: &str, synchronous: &str, few: usize) -> Ran {
     let count = some(12, 300);
     let place = recorded("ext4", 64, &["sqlite", mode, synchronous, &count]);
     let check = format!("{} ext4 sqlite", script("mounted.sh"));
-    let states = some(60, 3000);
+    let states = some(few, 3000);
     explore(
         &place,
         &check,
@@ -328,11 +328,11 @@ fn sqlite_keeps_its_promise_and_without_syncs_it_does_not() {
     }
     // In rollback mode FULL does not sync the folder after the journal's end: SQLite says so and offers EXTRA.
     for (mode, synchronous) in [("WAL", "FULL"), ("DELETE", "EXTRA")] {
-        let ran = sqlite(mode, synchronous);
+        let ran = sqlite(mode, synchronous, 30);
         assert_eq!(ran.code, 0, "{mode}: {ran:?}");
     }
     for (mode, synchronous) in [("WAL", "OFF"), ("DELETE", "FULL")] {
-        let ran = sqlite(mode, synchronous);
+        let ran = sqlite(mode, synchronous, 100);
         assert_eq!(ran.code, 1, "{mode}: {ran:?}");
         let words = ran.json()["least"]["words"].to_string();
         assert!(
@@ -352,7 +352,7 @@ fn ext4_and_xfs_keep_every_file_that_was_synced() {
     for (kind, mib) in [("ext4", 64), ("xfs", 304)] {
         let place = recorded(kind, mib, &["files", &some(16, 300)]);
         let check = format!("{} {kind} files", script("mounted.sh"));
-        let states = some(50, 2000);
+        let states = some(30, 2000);
         let ran = explore(
             &place,
             &check,

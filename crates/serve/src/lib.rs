@@ -1,15 +1,18 @@
 //! A device served to clients that nobody here wrote: a server of the NBD protocol (the network block device of Linux, QEMU
-//! and libnbd) over a Unix socket or TCP.
+//! and libnbd) over a Unix socket or TCP; a file in a folder, through FUSE, and a loop device of the kernel on it.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`server`] | [`Server`]: the socket, the connections, the end |
 //! | [`negotiation`] | the first half of a connection: what is served and how |
 //! | [`transmission`] | the second half: requests and replies |
+//! | [`fuse`] | [`Mounted`]: the device as a file in a folder |
+//! | [`loop_device`] | [`LoopDevice`]: the kernel's block device on a file |
 //! | [`shared`] | the one device behind its lock, for every front end |
 //! | [`tap`] | [`Tap`]: who listens to what the device is asked |
 //! | [`log`] | [`log::LogTap`]: a file of all writes with their bytes, and its reader |
 //! | [`crash`] | the states that a power cut can leave of what is in a log |
+//! | [`vhost`] | [`VhostUser`]: the disk of a virtual machine |
 //! | [`wire`] | the numbers of the protocol; bytes in, bytes out |
 //!
 //! What a client sends is never trusted: every length has a limit, memory grows with the bytes that have come and not
@@ -18,14 +21,20 @@
 //! socket is waited for.
 
 pub mod crash;
+pub mod fuse;
 pub mod log;
+pub mod loop_device;
 pub mod negotiation;
 pub mod server;
 pub mod shared;
 pub mod tap;
 pub mod transmission;
+pub mod vhost;
 pub mod wire;
 
+pub use fuse::Mounted;
+pub use loop_device::LoopDevice;
 pub use server::{Endpoint, Server};
 pub use shared::Shared;
 pub use tap::Tap;
+pub use vhost::VhostUser;

@@ -9,6 +9,8 @@ use floatgate_device::{DeviceError, Drive};
 
 use crate::tap::{Asked, Change, Tap};
 
+mod any;
+
 /// Bytes of a piece: how long the lock is held for one client while another waits. A trim is cut too, since the
 /// device holds a buffer as long as its range.
 const PIECE_BYTES: u64 = 1 << 20;

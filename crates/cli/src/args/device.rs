@@ -1,24 +1,16 @@
-//! Arguments of the commands that use a device: `serve`, `image read` and its like.
+//! Arguments of the commands that use a device: `serve`, `mount`, `attach`, `image read` and its like.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-/// Arguments of `serve`.
+/// The device that `serve`, `mount` and `attach` put up.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  floatgate serve disk.img --socket disk.sock
-  nbdinfo 'nbd+unix:///?socket=disk.sock'
-  floatgate serve --memory 256MiB --scheme fast --socket fast.sock
-  floatgate serve disk.img --tcp 127.0.0.1:10809
-
-One line tells the URI when clients can connect. SIGTERM or Ctrl-C shuts the device down in order; what was
-flushed survives kill -9 too. docs/serve.md tells what is promised, and how QEMU, libnbd, fio and the kernel connect.")]
-pub struct ServeArgs {
-    /// The image to serve
+pub struct DeviceArgs {
+    /// The image
     #[arg(required_unless_present = "memory", conflicts_with = "memory")]
     pub file: Option<PathBuf>,
-    /// Serve a fresh device of that size in memory; it is gone at the end
+    /// A fresh device of that size in memory instead; it is gone at the end
     #[arg(long, value_name = "SIZE", value_parser = super::size)]
     pub memory: Option<u64>,
     /// The scheme of a device in memory (`floatgate schemes` lists them)
@@ -30,21 +22,9 @@ pub struct ServeArgs {
     /// Override a key of the configuration
     #[arg(long, value_name = "SECTION.KEY=VALUE", requires = "memory")]
     pub set: Vec<String>,
-    /// Listen on this Unix socket [default: the image's name and .sock; floatgate.sock]
-    #[arg(long, value_name = "PATH", conflicts_with = "tcp")]
-    pub socket: Option<PathBuf>,
-    /// Listen on a TCP port, of this machine only if no address is given
-    #[arg(long, value_name = "[ADDRESS:]PORT")]
-    pub tcp: Option<String>,
-    /// Clients at a time; others wait
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub connections: u32,
-    /// What is written down of what clients do
+    /// What is written down of what is done to it
     #[command(flatten)]
     pub listen: ListenArgs,
-    /// Print the line as JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// Who listens to a device while it is used.
@@ -58,78 +38,78 @@ pub struct ListenArgs {
     pub record: Option<PathBuf>,
 }
 
-/// Arguments of `crash-explore`.
+/// Arguments of `serve`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "Builds the states that a power cut could have left of a drive with a volatile write cache, from a log of its \
-writes, and runs a check of yours on each. What was flushed, and what was written with FUA, is in all of them; of the rest \
-any part may be missing.",
-    after_help = "Examples:
-  floatgate serve disk.img --socket disk.sock --log run.log
-  floatgate crash-explore run.log --check './check.sh {}'
-  floatgate crash-explore run.log --check 'e2fsck -fn {}' --states 200 --keep-going
-  floatgate crash-explore run.log --state 57:cut=12:drop=3,5 --save bad.raw
-  floatgate crash-explore run.log --list
+#[command(after_help = "Examples:
+  floatgate serve disk.img --socket disk.sock
+  nbdinfo 'nbd+unix:///?socket=disk.sock'
+  floatgate serve --memory 256MiB --scheme fast --socket fast.sock
+  floatgate serve disk.img --tcp 127.0.0.1:10809
+  floatgate serve disk.img --vhost-user disk.vhost
 
-The check is a shell command. {} in it, and FLOATGATE_STATE, is a file with the device's bytes, its own to write to;
-FLOATGATE_MARKS a file with the marks said before the cut, one a line. Exit code 0 of the check is good, all else is bad.
-States lie in TMPDIR. Exit codes: 0 all good, 1 a bad state, 2 something in the input is wrong. docs/crash-laboratory.md
-tells what the states are."
-)]
-pub struct CrashExploreArgs {
-    /// The log that `serve --log` wrote
-    pub log: PathBuf,
-    /// The check
-    #[arg(long, value_name = "COMMAND", required_unless_present_any = ["list", "save"])]
-    pub check: Option<String>,
-    /// States to check at most
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
-    pub states: u32,
-    /// Seed of the states that are drawn
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
-    /// Let a write be kept in part, by sectors
-    #[arg(long)]
-    pub torn: bool,
-    /// Lose nothing but the end
-    #[arg(long)]
-    pub prefixes_only: bool,
-    /// Only these intervals between flushes, as --list counts them
-    #[arg(long, value_name = "FIRST..LAST", value_parser = intervals)]
-    pub intervals: Option<(usize, usize)>,
-    /// Only states in which this mark had been said
-    #[arg(long, value_name = "MARK")]
-    pub after: Option<String>,
-    /// Seconds after which a check is ended, and the state bad
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=86_400))]
-    pub timeout: u32,
-    /// Checks at a time [default: one a processor]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub jobs: Option<u32>,
-    /// Check all states, and tell of every bad one
-    #[arg(long)]
-    pub keep_going: bool,
-    /// Only this state, in the words of a line that was printed
-    #[arg(long, value_name = "STATE", conflicts_with_all = ["keep_going", "torn", "prefixes_only", "intervals", "after"])]
-    pub state: Option<String>,
-    /// Write that state, or the bad one that was found, to this file, byte for byte as the device was
-    #[arg(long, value_name = "FILE")]
-    pub save: Option<PathBuf>,
-    /// List the intervals between flushes, and how many states of each would be checked
-    #[arg(long, conflicts_with_all = ["check", "save", "state"])]
-    pub list: bool,
-    /// Print as JSON
+One line tells the URI when clients can connect. SIGTERM or Ctrl-C shuts the device down in order; what was
+flushed survives kill -9 too. docs/serve.md tells what is promised, and how QEMU, libnbd, fio and the kernel connect.")]
+pub struct ServeArgs {
+    /// What to serve
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// Listen on this Unix socket [default: the image's name and .sock; floatgate.sock]
+    #[arg(long, value_name = "PATH", conflicts_with = "tcp")]
+    pub socket: Option<PathBuf>,
+    /// Listen on a TCP port, of this machine only if no address is given
+    #[arg(long, value_name = "[ADDRESS:]PORT")]
+    pub tcp: Option<String>,
+    /// Serve a virtual machine's disk (vhost-user-blk) on this Unix socket, and NBD only if --socket or --tcp asks for it
+    #[arg(long, value_name = "PATH")]
+    pub vhost_user: Option<PathBuf>,
+    /// Clients of NBD at a time; others wait
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub connections: u32,
+    /// Print the line as JSON
     #[arg(long)]
     pub json: bool,
 }
 
-/// Intervals: `A..B`, both included.
-fn intervals(text: &str) -> Result<(usize, usize), String> {
-    let (first, last) = text.split_once("..").unwrap_or((text, text));
-    match (first.parse(), last.parse()) {
-        (Ok(first), Ok(last)) if first <= last => Ok((first, last)),
-        _ => Err("two numbers as 3..7, the smaller one first".into()),
-    }
+/// Arguments of `mount`.
+#[derive(Debug, Args)]
+#[command(
+    allow_missing_positional = true,
+    after_help = "Examples:
+  mkdir shown && floatgate mount disk.img shown
+  dd if=shown/device bs=1M count=1 | xxd | head
+  floatgate mount --memory 256MiB --scheme fast shown
+
+The folder holds one file, `device`, for you alone, until SIGTERM, Ctrl-C or `fusermount3 -u shown`. Needs FUSE, no root.
+`floatgate attach` makes a block device of it."
+)]
+pub struct MountArgs {
+    /// What to show
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// The folder to show it in
+    #[arg(required = true)]
+    pub folder: PathBuf,
+    /// Print the line as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `attach`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sudo floatgate attach disk.img &            # prints /dev/loop0
+  sudo mkfs.ext4 /dev/loop0 && sudo mount -o discard /dev/loop0 /mnt
+  sudo umount /mnt && sudo kill %1
+
+Needs root, FUSE and losetup. It ends in order at SIGTERM, Ctrl-C or `losetup -d`: a file system that is still mounted
+is named and waited for.")]
+pub struct AttachArgs {
+    /// What to attach
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// Print the line as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `image read`.

@@ -15,7 +15,7 @@ use floatgate_device::{DeviceError, Drive, SparesOptions};
 
 use super::schemes::find;
 use crate::args::{
-    ImageArgs, ImageCheckArgs, ImageCreateArgs, ImageDumpArgs, ImageScrubArgs, ServeArgs,
+    DeviceArgs, ImageArgs, ImageCheckArgs, ImageCreateArgs, ImageDumpArgs, ImageScrubArgs,
 };
 use crate::config::Settings;
 use crate::config::resolve::{Plan, refused};
@@ -54,7 +54,7 @@ pub fn create(args: &ImageCreateArgs, schemes: &[Scheme]) -> Outcome<()> {
 }
 
 /// Makes a fresh device in memory.
-pub fn in_memory(args: &ServeArgs, capacity: u64, schemes: &[Scheme]) -> Outcome<Box<dyn Drive>> {
+pub fn in_memory(args: &DeviceArgs, capacity: u64, schemes: &[Scheme]) -> Outcome<Box<dyn Drive>> {
     let (settings, scheme) = chosen(
         args.config.as_deref(),
         &args.set,
