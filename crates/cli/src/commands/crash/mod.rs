@@ -58,15 +58,13 @@ pub fn run(args: &CrashExploreArgs) -> Outcome<ExitCode> {
     let check = Check::new(command, args.timeout, signals::asked_to_end());
     let explorer = Explorer::new(&history, check)?;
     let found = explored(args, &explorer, &plan)?;
-    if explorer.stop().load(Ordering::Relaxed) {
+    if explorer.stop().load(Ordering::Relaxed) && found.least.is_none() {
         return Err(Problem::new(format!(
             "stopped by a signal after {} of {} states",
             found.checked,
             plan.states.len()
         ))
-        .help(
-            "none of them was bad, or --keep-going would have told; the same command begins again",
-        ));
+        .help("none of those was bad; the same command begins again"));
     }
     if let (Some(path), Some((bad, _))) = (&args.save, &found.least) {
         save(path, &explorer, &bad.state)?;

@@ -130,7 +130,7 @@ pub fn tell(args: &CrashExploreArgs, history: &History, plan: &Plan, found: &Fou
             text += &format!("  | {line}\n");
         }
         if *checks > 0 {
-            text += &format!("reduced to these losses by {checks} more checks\n");
+            text += &format!("reduced to these losses; checks that it took: {checks}\n");
         }
         text += &format!("again:\n  {}\n\n", repeat(args, &bad.state));
     }
