@@ -102,6 +102,7 @@ impl Cli {
             Command::Trace(TraceCommand::Info(args)) => commands::trace_info::run(&args),
             Command::Trace(TraceCommand::Convert(args)) => commands::trace_convert::run(&args),
             Command::Trace(TraceCommand::Generate(args)) => commands::trace_generate::run(&args),
+            Command::Trace(TraceCommand::Record(args)) => commands::trace_record::run(&args),
             Command::Image(ImageCommand::Create(args)) => commands::image::create(&args, schemes),
             Command::Image(ImageCommand::Info(args)) => commands::image::info(&args),
             Command::Image(ImageCommand::Check(args)) => {
@@ -116,6 +117,7 @@ impl Cli {
             Command::Image(ImageCommand::Import(args)) => commands::bytes::import(&args, schemes),
             Command::Image(ImageCommand::Export(args)) => commands::bytes::export(&args, schemes),
             Command::Serve(args) => commands::serve::run(&args, schemes),
+            Command::CrashExplore(args) => return commands::crash::run(&args),
             Command::Mount(args) => commands::mount::mount(&args, schemes),
             Command::Attach(args) => commands::mount::attach(&args, schemes),
             Command::Control(args) => return commands::control::control(&args),

@@ -14,6 +14,8 @@
 //! | [`loop_device`] | [`LoopDevice`]: the kernel's block device on a file |
 //! | [`shared`] | the one device behind its lock, for every front end |
 //! | [`tap`] | [`Tap`]: who listens to what the device is asked |
+//! | [`log`] | [`log::LogTap`]: a file of all writes with their bytes, and its reader |
+//! | [`crash`] | the states that a power cut can leave of what is in a log |
 //! | [`vhost`] | [`VhostUser`]: the disk of a virtual machine |
 //! | [`wire`] | the numbers of the protocol; bytes in, bytes out |
 //!
@@ -23,8 +25,10 @@
 //! socket is waited for.
 
 pub mod control;
+pub mod crash;
 pub mod cut;
 pub mod fuse;
+pub mod log;
 pub mod loop_device;
 pub mod negotiation;
 pub mod power;

@@ -80,7 +80,7 @@ const ROT_LINES: &[&str] = &[
 ];
 
 /// In the order in which they are run: the fast ones, and those that know most, first.
-pub const SUITES: [Suite; 22] = [
+pub const SUITES: [Suite; 23] = [
     Suite::new("core", "core", "lib").covering(&["core"]),
     Suite::new("units", "schemes", "lib"),
     Suite::new("cut lines", "schemes", "power_cuts").with(CUT_LINES),

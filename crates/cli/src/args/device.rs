@@ -38,6 +38,20 @@ pub struct DeviceArgs {
     /// Cut the power: write=N, flush=N, flash=N, after=N, or random=SEED,within=N; and unflushed=keep|drop|some, tear, seed=N
     #[arg(long, value_name = "WHEN[,HOW...]", requires = "control")]
     pub cut: Option<CutPlan>,
+    /// What is written down of what is done to it
+    #[command(flatten)]
+    pub listen: ListenArgs,
+}
+
+/// Who listens to a device while it is used.
+#[derive(Debug, Default, Args)]
+pub struct ListenArgs {
+    /// Write every change with its bytes to this new file, for `floatgate crash-explore`
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    /// Record the requests, without their bytes, as a trace; the name tells the format (.parquet, .csv, .csv.zst)
+    #[arg(long, value_name = "TRACE")]
+    pub record: Option<PathBuf>,
 }
 
 /// Arguments of `control`.

@@ -10,6 +10,7 @@ use floatgate_catalog::Catalog;
 use floatgate_serve::fuse::FILE_NAME;
 use floatgate_serve::{LoopDevice, Mounted};
 
+use super::listeners;
 use super::ready::{self, Ready};
 use crate::args::{AttachArgs, DeviceArgs, MountArgs};
 use crate::errors::{Outcome, Problem};
@@ -112,9 +113,10 @@ fn while_shown(
     used: impl FnOnce(&Mounted, Ready) -> Outcome<()>,
 ) -> Outcome<()> {
     let setup = ready::setup(args, catalog)?;
-    let drive = ready::open(args, catalog)?;
+    let mut drive = ready::open(args, catalog)?;
     let ready = Ready::new(&*drive);
-    let (shared, control) = ready::put_up(args, drive, setup)?;
+    let taps = listeners::begin(&args.listen, &mut *drive)?;
+    let (shared, control) = ready::put_up(args, drive, taps, setup)?;
     let outcome = match Mounted::new(Arc::clone(&shared), folder) {
         Err(error) => Err(not_mounted(folder, &error)),
         Ok(mounted) => {

@@ -8,12 +8,12 @@ use floatgate_device::Drive;
 use floatgate_device::image::header_of;
 use floatgate_device::power::Times;
 use floatgate_serve::control::Control;
-use floatgate_serve::{Setup, Shared};
+use floatgate_serve::{Setup, Shared, Tap};
 use floatgate_sim::clock::{FlashOp, Machine, OpKind};
 use floatgate_sim::part::{PARTS, Part, part};
 use serde::Serialize;
 
-use super::{bytes, image};
+use super::{bytes, image, listeners};
 use crate::args::DeviceArgs;
 use crate::errors::{Outcome, Problem};
 use crate::output;
@@ -90,6 +90,7 @@ impl Ready {
 
 /// Mounts the device in an image, or makes one in memory.
 pub fn open(args: &DeviceArgs, catalog: &Catalog) -> Outcome<Box<dyn Drive>> {
+    listeners::check(&args.listen)?;
     match (&args.file, args.memory) {
         (Some(file), _) => bytes::mount(file, catalog),
         (None, capacity) => image::in_memory(args, capacity.unwrap_or_default(), catalog),
@@ -114,7 +115,7 @@ pub fn setup(args: &DeviceArgs, catalog: &Catalog) -> Outcome<Setup> {
 /// The times of the part that is named, by the command line or the image, or those of the device in memory.
 fn times(args: &DeviceArgs, catalog: &Catalog) -> Outcome<Times> {
     let named = |name: &str, place: &str| {
-        part(name).copied().ok_or_else(|| {
+        part(name).cloned().ok_or_else(|| {
             let known: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
             Problem::new(format!("{place}: no part {name:?}"))
                 .help(format!("--part takes one of {}", known.join(", ")))
@@ -161,6 +162,7 @@ fn times_of(part: &Part) -> Times {
 pub fn put_up(
     args: &DeviceArgs,
     drive: Box<dyn Drive>,
+    taps: Vec<Box<dyn Tap>>,
     setup: Setup,
 ) -> Outcome<(Arc<Shared>, Option<Control>)> {
     let control = args.control.as_ref().map(|path| {
@@ -170,7 +172,7 @@ pub fn put_up(
         })
     });
     let control = control.transpose()?;
-    Ok((Arc::new(Shared::with(drive, Vec::new(), setup)), control))
+    Ok((Arc::new(Shared::with(drive, taps, setup)), control))
 }
 
 /// Shuts the device down.

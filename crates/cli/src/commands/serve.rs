@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use floatgate_catalog::Catalog;
 use floatgate_serve::{Endpoint, Server, VhostUser};
 
+use super::listeners;
 use super::ready::{self, Ready};
 use crate::args::ServeArgs;
 use crate::errors::{Outcome, Problem};
@@ -18,7 +19,7 @@ const OTHER_SOCKET: &str = "name another file (a socket's path has at most 107 b
 pub fn run(args: &ServeArgs, catalog: &Catalog) -> Outcome<()> {
     let endpoint = endpoint(args)?;
     let setup = ready::setup(&args.device, catalog)?;
-    let drive = ready::open(&args.device, catalog)?;
+    let mut drive = ready::open(&args.device, catalog)?;
     let stop = signals::asked_to_end();
     let mut ready = Ready::new(&*drive);
     let nbd = match &endpoint {
@@ -32,7 +33,8 @@ pub fn run(args: &ServeArgs, catalog: &Catalog) -> Outcome<()> {
     ready.uri = nbd.as_ref().map(|server| server.uri().into());
     let path = args.vhost_user.as_ref();
     ready.vhost_user = path.map(|path| path.display().to_string());
-    let (shared, control) = ready::put_up(&args.device, drive, setup)?;
+    let taps = listeners::begin(&args.device.listen, &mut *drive)?;
+    let (shared, control) = ready::put_up(&args.device, drive, taps, setup)?;
     ready.print(args.json)?;
     std::thread::scope(|threads| {
         threads.spawn(|| shared.keep_time(&stop));
