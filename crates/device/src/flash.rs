@@ -29,6 +29,8 @@ pub struct NandFlash<N> {
     first: Lpn,
     /// A page of it for which there is nothing, although something was written.
     missing: Option<Lpn>,
+    /// The scheme has shut down: the entries of the phase-change memory are complete.
+    pub(crate) is_sealed: bool,
     /// The host's pages of the current request, by slot.
     buffer: Vec<u8>,
     scratch: Vec<u8>,
@@ -40,6 +42,7 @@ impl<N: Nand> NandFlash<N> {
     /// # Errors
     /// If the register cannot be read.
     pub fn new(mut nand: N) -> Result<Self, NandError> {
+        crate::pcm::drop_stale(&mut nand)?;
         let mut register = Register::load(&mut nand)?;
         let geometry = nand.geometry().clone();
         let mut ledger = Ledger::new(&geometry, nand.page_bytes() as u32).storing_bytes();
@@ -57,6 +60,7 @@ impl<N: Nand> NandFlash<N> {
             register,
             first: Lpn(0),
             missing: None,
+            is_sealed: false,
             buffer: Vec::new(),
             scratch: vec![0; nand.page_bytes()],
             nand,
@@ -115,7 +119,11 @@ impl<N: Nand> NandFlash<N> {
     /// # Errors
     /// As [`Nand::flush`].
     pub fn flush_with_register(&mut self) -> Result<(), NandError> {
-        self.register.keep(2, &mut self.nand)
+        self.register.keep(2, &mut self.nand)?;
+        if self.is_sealed {
+            self.nand.complete_entries();
+        }
+        Ok(())
     }
 
     fn lpn_of(&self, slot: Slot) -> Lpn {
@@ -143,6 +151,7 @@ impl<N: Nand> NandFlash<N> {
     }
 
     fn note_program(&mut self, to: Ppn, spare: &Spare, cause: Cause) {
+        self.is_sealed = false;
         self.ledger.sequence = spare.sequence;
         self.ledger.program(to, cause);
     }
@@ -151,7 +160,7 @@ impl<N: Nand> NandFlash<N> {
 impl<N: Nand> Flash for NandFlash<N> {
     type Token = ();
     type Error = NandError;
-    type Pcm = Ledger;
+    type Pcm = Self;
 
     fn ledger(&self) -> &Ledger {
         &self.ledger
@@ -216,7 +225,8 @@ impl<N: Nand> Flash for NandFlash<N> {
         let mut spare = self.spare(oob);
         match self.nand.read(from, &mut self.scratch) {
             Ok(read) => {
-                spare.lost = read.lost;
+                // A table that was forged may name the content of another page.
+                spare.lost = read.lost || read.oob.lpn != spare.oob.lpn;
                 spare.stamp = read.stamp;
             }
             Err(NandError::Unreadable { .. } | NandError::Erased { .. }) => spare.lost = true,
@@ -280,6 +290,7 @@ impl<N: Nand> Flash for NandFlash<N> {
     }
 
     fn erase(&mut self, block: Pbn, cause: Cause, _after: ()) -> Result<(), NandError> {
+        self.is_sealed = false;
         self.nand.erase(block)?;
         self.ledger.erase(block, cause);
         Ok(())
@@ -287,8 +298,8 @@ impl<N: Nand> Flash for NandFlash<N> {
 
     fn join(&mut self, _a: (), _b: ()) {}
 
-    fn pcm(&mut self) -> &mut Ledger {
-        &mut self.ledger
+    fn pcm(&mut self) -> &mut Self {
+        self
     }
 }
 

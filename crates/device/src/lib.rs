@@ -20,6 +20,7 @@ pub mod faulty;
 pub mod flash;
 pub mod image;
 pub mod nand;
+pub mod pcm;
 pub mod ram;
 pub mod register;
 pub mod spares;

@@ -374,7 +374,7 @@ impl Described for Hat {
         let unnamed = RecoveryCost {
             pcm_reads,
             ..RecoveryCost::scan(
-                "table in PCM and what it does not name, every page written",
+                "table in PCM, every page written",
                 u64::from(geometry.pages()) - certain,
             )
         };
