@@ -1,8 +1,8 @@
 //! Phase-change memory beside the flash: map entries updated in place (HAT).
 
 use crate::address::{Lpn, Ppn};
-use crate::flash::OobRead;
 use crate::ledger::Ledger;
+use crate::oob::OobRead;
 
 /// The most chips of a device.
 pub const MAX_CHIPS: u32 = 1024;

@@ -7,7 +7,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use floatgate_core::ProgramOrder;
-use floatgate_core::ftl::{Described, RecoveryMode};
+use floatgate_core::described::Described;
+use floatgate_core::ftl::RecoveryMode;
 use floatgate_core::rng::SplitMix64;
 use floatgate_device::image::{Durability, ImageSpec, create, open};
 use floatgate_device::{BlockDevice, ImageNand, Spares, SparesOptions};

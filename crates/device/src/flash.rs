@@ -1,11 +1,13 @@
 //! The flash of a scheme on a chip with bytes: host buffer, sequence numbers, counters, program rules.
 
 use floatgate_core::flash::{
-    Cause, Flash, OobRead, Preload, Slot, SpareArea, SpareRead, start_content,
+    Cause, Flash, Oob, OobRead, Preload, Role, Slot, SpareArea, SpareRead, start_content,
 };
 use floatgate_core::ledger::Ledger;
+use floatgate_core::pcm::{Pcm, Recalled};
 use floatgate_core::{Lpn, Pbn, Ppn};
 
+use crate::entry::PcmEntry;
 use crate::nand::{Nand, NandError, Spare};
 use crate::register::{Register, Verdict};
 
@@ -30,7 +32,7 @@ pub struct NandFlash<N> {
     /// A page of it for which there is nothing, although something was written.
     missing: Option<Lpn>,
     /// The scheme has shut down: the entries of the phase-change memory are complete.
-    pub(crate) is_sealed: bool,
+    is_sealed: bool,
     /// The host's pages of the current request, by slot.
     buffer: Vec<u8>,
     scratch: Vec<u8>,
@@ -339,5 +341,67 @@ impl<N: Nand> Preload for NandFlash<N> {
         }
         self.ledger.preload(block, pages);
         Ok(())
+    }
+}
+
+impl<N: Nand> NandFlash<N> {
+    /// The entry of a page at that place; none where something else lies there, or nothing that can be read.
+    fn entry_for(&mut self, lpn: Lpn, place: Ppn) -> Option<PcmEntry> {
+        if place.is_none() {
+            return None;
+        }
+        let spare = self.nand.read_spare(place).ok()?;
+        let is_page = spare.oob.lpn == lpn && spare.oob.role == Role::Data;
+        is_page.then(|| PcmEntry {
+            place,
+            era: self
+                .nand()
+                .erase_count(self.ledger().geometry().block_of(place)),
+            sequence: spare.sequence,
+            tag: spare.oob.tag,
+        })
+    }
+}
+
+/// Time has no meaning here; the ledger counts.
+impl<N: Nand> Pcm for NandFlash<N> {
+    type Token = ();
+
+    fn read_entry(&mut self, lpn: Lpn) {
+        self.ledger.read_entry(lpn);
+    }
+
+    /// A failure of the file shows at the next operation, and at the end of the request: nothing that was acknowledged
+    /// depends on an entry.
+    fn write_entry(&mut self, lpn: Lpn, place: Ppn, _after: ()) {
+        self.ledger.write_entry(lpn, place, ());
+        if self.nand.keeps_entries() {
+            let entry = self.entry_for(lpn, place);
+            let _ = self.nand.save_entry(lpn, entry.as_ref());
+        }
+    }
+
+    fn recall(&mut self, lpn: Lpn) -> Option<Recalled> {
+        self.ledger.read_entry(lpn);
+        let entry = self.nand.load_entry(lpn).ok()??;
+        let oob = Oob {
+            lpn,
+            role: Role::Data,
+            tag: entry.tag,
+        };
+        let read = OobRead {
+            oob,
+            sequence: entry.sequence,
+        };
+        let place = entry.place;
+        crate::pcm::is_there(&entry, &self.nand).then_some(Recalled { place, read })
+    }
+
+    fn seal(&mut self) {
+        self.is_sealed = true;
+    }
+
+    fn is_sealed(&self) -> bool {
+        self.nand.has_complete_entries()
     }
 }

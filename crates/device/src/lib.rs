@@ -15,6 +15,7 @@
 
 pub mod block;
 pub mod drive;
+pub mod entry;
 pub mod error;
 pub mod faulty;
 pub mod flash;

@@ -17,7 +17,7 @@
 use floatgate_core::flash::Oob;
 use floatgate_core::{Geometry, Lpn, Pbn, Ppn};
 
-use crate::pcm::PcmEntry;
+use crate::entry::PcmEntry;
 
 /// Bytes of a spare area that belong to the scheme.
 pub const SCHEME_BYTES: usize = 64;

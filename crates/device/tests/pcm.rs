@@ -11,13 +11,13 @@ use floatgate_core::flash::{Oob, Role};
 use floatgate_core::ftl::RecoveryMode;
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::{Lpn, Pbn, Ppn, ProgramOrder};
+use floatgate_device::entry::PcmEntry;
 use floatgate_device::image::entries::ENTRY_BYTES;
 use floatgate_device::image::format::{Header, Layout, VERSION, VERSION_WITH_PCM};
 use floatgate_device::image::{
     DumpSelection, Durability, ImageSpec, create, dump, header_of, info, open, scrub,
 };
 use floatgate_device::nand::Spare;
-use floatgate_device::pcm::PcmEntry;
 use floatgate_device::{BlockDevice, ImageNand, Nand, NandFlash, Spares, SparesOptions};
 use floatgate_schemes::hat::{Hat, HatOptions};
 use floatgate_schemes::page::Page;

@@ -6,16 +6,17 @@ use std::path::Path;
 use floatgate_core::{Geometry, Lpn, Pbn, Ppn};
 
 use super::disk::Disk;
-use super::entries::{self, Cached, RegionSeen, Seal};
+use super::entries::{self, Seal};
 use super::format::{
     BlockRecord, Header, Layout, PAGE_HEADER_BYTES, PageHeader, RECORD_BYTES, RegisterPage,
     record_at,
 };
 use super::log::Log;
 use super::reader::{BlockSeen, Late, Reader, Slot, Tail};
+use super::region::{Cached, RegionSeen};
 use super::{Durability, Found, ImageError, io, nand_io};
+use crate::entry::PcmEntry;
 use crate::nand::{BlockState, Damage, Nand, NandError, Spare};
-use crate::pcm::PcmEntry;
 use crate::ram::check_program_rule;
 use crate::register::PAGE_ENTRIES;
 

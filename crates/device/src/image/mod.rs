@@ -32,6 +32,7 @@ pub mod format;
 mod log;
 mod open;
 mod reader;
+mod region;
 mod scrub;
 
 use std::path::{Path, PathBuf};

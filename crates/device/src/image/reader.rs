@@ -8,11 +8,11 @@ use std::path::Path;
 use floatgate_core::Pbn;
 
 use super::disk::Disk;
-use super::entries::RegionSeen;
 use super::format::{
     BlockRecord, HEADER_BYTES, Header, Layout, PAGE_HEADER_BYTES, PageFault, PageHeader,
     RECORD_BYTES, REGISTER_BYTES, RegisterPage, record_at,
 };
+use super::region::RegionSeen;
 use super::{ImageError, io as image_io};
 
 /// The state of a page, by its header.

@@ -43,8 +43,8 @@ use std::collections::VecDeque;
 use floatgate_core::wear::{WEAR_GAP, WearLeveling};
 use floatgate_core::{Geometry, Lpn, Pbn, Ppn};
 
+use crate::entry::PcmEntry;
 use crate::nand::{BlockState, Nand, NandError, PatrolFound, Place, PlaceKind, Spare};
-use crate::pcm::PcmEntry;
 pub use mount::virtual_geometry;
 use overlay::{Overlay, Why};
 use pairs::{PairGuard, Ring, Risk};
