@@ -21,6 +21,7 @@ use floatgate_device::image::format::{
 };
 use floatgate_device::image::{self, Durability, ImageSpec, create};
 use floatgate_device::nand::{BlockState, PlaceKind};
+use floatgate_device::power::Powered;
 use floatgate_device::spares::pairs::PairGuard;
 use floatgate_device::stored::check_image;
 use floatgate_device::{
@@ -36,7 +37,7 @@ const KINDS_OF_CHANGE: u8 = 15;
 /// More changes tell nothing new.
 const CHANGES_MAX: usize = 60;
 
-type Device<S> = BlockDevice<S, Spares<ImageNand>>;
+type Device<S> = BlockDevice<S, Spares<Powered<ImageNand>>>;
 
 /// Makes the image of a device, damages it, opens it and uses it a little.
 pub fn rot(input: &[u8], schemes: &Catalog<Imaged>) {

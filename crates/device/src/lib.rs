@@ -19,12 +19,14 @@
 pub mod block;
 pub mod cache;
 pub mod drive;
+pub mod entry;
 pub mod error;
 pub mod faulty;
 pub mod flash;
 pub mod image;
 pub mod medium;
 pub mod nand;
+pub mod pcm;
 pub mod power;
 pub mod ram;
 pub mod register;

@@ -5,8 +5,9 @@
 //! chip whose power stays on costs it a comparison for each operation.
 
 use floatgate_core::rng::SplitMix64;
-use floatgate_core::{Geometry, Pbn, Ppn};
+use floatgate_core::{Geometry, Lpn, Pbn, Ppn};
 
+use crate::entry::PcmEntry;
 use crate::image::ImageNand;
 use crate::nand::{BlockState, Damage, Nand, NandError, Spare};
 use crate::tear::{CutKind, HiddenTears, Tear};
@@ -366,6 +367,30 @@ impl<N: Damage> Nand for Powered<N> {
     fn save_register(&mut self, page: usize, entries: &[u64]) -> Result<(), NandError> {
         self.supply.check()?;
         self.nand.save_register(page, entries)
+    }
+
+    fn keeps_entries(&self) -> bool {
+        self.nand.keeps_entries()
+    }
+
+    fn load_entry(&mut self, lpn: Lpn) -> Result<Option<PcmEntry>, NandError> {
+        self.supply.check()?;
+        self.nand.load_entry(lpn)
+    }
+
+    /// No operation of the flash, so it is not counted as one; the power that went in the program before it is gone for
+    /// the entry too.
+    fn save_entry(&mut self, lpn: Lpn, entry: Option<&PcmEntry>) -> Result<(), NandError> {
+        self.supply.check()?;
+        self.nand.save_entry(lpn, entry)
+    }
+
+    fn has_complete_entries(&self) -> bool {
+        self.nand.has_complete_entries()
+    }
+
+    fn complete_entries(&mut self) {
+        self.nand.complete_entries();
     }
 
     fn mark_at_risk(&mut self) {

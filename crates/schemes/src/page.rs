@@ -23,7 +23,7 @@
 //! without an invalid page are never taken, whatever the policy: moving them gains nothing. Age counts
 //! programs, not time.
 
-use crate::parts::page_store::{PageOptions, PageStore};
+use crate::parts::page_store::{Known, PageOptions, PageStore};
 use floatgate_core::Refusal;
 use floatgate_core::address::Lpn;
 use floatgate_core::described::Described;
@@ -103,7 +103,7 @@ impl Ftl for Page {
         _means: RecoveryMode,
         flash: &mut F,
     ) -> Result<Self, MountError<F::Error>> {
-        let store = PageStore::recover(space, options, flash)?;
+        let store = PageStore::recover(space, options, &Known::default(), flash)?;
         let page = Self {
             store,
             host_pages: 0,

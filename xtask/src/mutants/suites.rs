@@ -80,7 +80,7 @@ const ROT_LINES: &[&str] = &[
 ];
 
 /// In the order in which they are run: the fast ones, and those that know most, first.
-pub const SUITES: [Suite; 23] = [
+pub const SUITES: [Suite; 24] = [
     Suite::new("core", "core", "lib").covering(&["core"]),
     Suite::new("units", "schemes", "lib"),
     Suite::new("cut lines", "schemes", "power_cuts").with(CUT_LINES),
@@ -108,6 +108,7 @@ pub const SUITES: [Suite; 23] = [
     Suite::new("tears", "device", "tears").covering(&["device"]),
     Suite::new("patrol", "device", "patrol").covering(&["device"]),
     Suite::new("images", "device", "images").covering(&["device"]),
+    Suite::new("pcm", "device", "pcm").covering(&["device"]),
     Suite::new("ticks", "device", "ticks").covering(&["device"]),
     Suite::new("wear", "device", "wear").covering(&["device"]),
     Suite::new("faults", "device", "faults").covering(&["device"]),

@@ -6,6 +6,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use floatgate_core::report::Memory;
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::{Ftl, Lpn};
 use floatgate_core::{Geometry, ProgramOrder, Refusal};
@@ -48,7 +49,18 @@ pub struct ImageSpec {
 }
 
 impl ImageSpec {
-    /// The header of such an image.
+    /// The header of such an image of a scheme: one with tables in phase-change memory gets a region for it.
+    ///
+    /// # Errors
+    /// As [`ImageSpec::header`].
+    pub fn header_for<S: Ftl>(&self, options: &S::Options) -> Result<Header, Refusal> {
+        let mut header = self.header()?;
+        let tables = S::tables(&header.geometry, options);
+        header.pcm = tables.iter().any(|table| table.memory == Memory::Pcm);
+        Ok(header)
+    }
+
+    /// The header of such an image, without a region for phase-change memory.
     ///
     /// # Errors
     /// A refusal that names the key at fault.
@@ -72,6 +84,7 @@ impl ImageSpec {
             exact: true,
             sequence: 1,
             durable: 0,
+            pcm: false,
             geometry,
             page_bytes: self.page_bytes,
             spares: self.spares,
@@ -119,7 +132,7 @@ impl ImageNand {
 }
 
 fn fill(file: &File, header: &Header) -> std::io::Result<()> {
-    file.set_len(Layout::of(&header.geometry, header.page_bytes).file_bytes)?;
+    file.set_len(Layout::of(header).file_bytes)?;
     for copy in 0..2 {
         let sequence = header.sequence + copy;
         let header = Header {
@@ -136,8 +149,8 @@ fn fill(file: &File, header: &Header) -> std::io::Result<()> {
 /// # Errors
 /// A refusal if scheme, options and shape do not fit together; then no file is left behind.
 pub fn create<S: Ftl<Page = Lpn>>(path: &Path, spec: &ImageSpec) -> Result<ImageInfo, DeviceError> {
-    let header = spec.header()?;
     let options = options_from_text::<S>(&spec.options)?;
+    let header = spec.header_for::<S>(&options)?;
     if path.symlink_metadata().is_ok() {
         return Err(io("create", path, ErrorKind::AlreadyExists.into()).into());
     }
@@ -161,8 +174,8 @@ pub fn create<S: Ftl<Page = Lpn>>(path: &Path, spec: &ImageSpec) -> Result<Image
 pub fn create_in_memory<S: Ftl<Page = Lpn>>(
     spec: &ImageSpec,
 ) -> Result<BlockDevice<S, Spares<Powered<ImageNand>>>, DeviceError> {
-    let header = spec.header()?;
     let options = options_from_text::<S>(&spec.options)?;
+    let header = spec.header_for::<S>(&options)?;
     let path = Path::new("memory");
     let file = memory_file().map_err(|e| io("create", path, e))?;
     fill(&file, &header).map_err(|error| io("write", path, error))?;

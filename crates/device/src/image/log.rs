@@ -54,6 +54,11 @@ impl<D: Disk> Log<D> {
         self.op + 1
     }
 
+    /// The number of the last operation.
+    pub fn last(&self) -> u64 {
+        self.op
+    }
+
     /// The operation is in the file.
     pub fn done(&mut self) {
         self.op += 1;

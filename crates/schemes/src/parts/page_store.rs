@@ -20,6 +20,7 @@ mod recovery;
 
 pub use collect::Moves;
 use collect::Moving;
+pub use recovery::Known;
 
 choice! {
     /// Whether moved pages share the host's append point.
