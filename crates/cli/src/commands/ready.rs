@@ -114,7 +114,7 @@ pub fn setup(args: &DeviceArgs, catalog: &Catalog) -> Outcome<Setup> {
 /// The times of the part that is named, by the command line or the image, or those of the device in memory.
 fn times(args: &DeviceArgs, catalog: &Catalog) -> Outcome<Times> {
     let named = |name: &str, place: &str| {
-        part(name).copied().ok_or_else(|| {
+        part(name).cloned().ok_or_else(|| {
             let known: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
             Problem::new(format!("{place}: no part {name:?}"))
                 .help(format!("--part takes one of {}", known.join(", ")))
