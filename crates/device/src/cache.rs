@@ -316,7 +316,7 @@ impl Cached {
 
     /// All runs that are held, in the order of their addresses.
     fn runs(&self) -> Vec<(u64, u64)> {
-        let mut pages: Vec<u32> = self.page_of.iter().copied().collect();
+        let mut pages: Vec<u32> = self.page_of.clone();
         pages.retain(|&page| page != NONE);
         pages.sort_unstable();
         let mut runs: Vec<(u64, u64)> = Vec::new();
