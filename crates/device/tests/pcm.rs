@@ -18,6 +18,7 @@ use floatgate_device::image::{
     DumpSelection, Durability, ImageSpec, create, dump, header_of, info, open, scrub,
 };
 use floatgate_device::nand::Spare;
+use floatgate_device::power::Powered;
 use floatgate_device::{BlockDevice, ImageNand, Nand, NandFlash, Spares, SparesOptions};
 use floatgate_schemes::hat::{Hat, HatOptions};
 use floatgate_schemes::page::Page;
@@ -26,7 +27,7 @@ const PAGES: u32 = 2 * 8 * 24;
 const PAGE_BYTES: usize = 1024;
 const SECTOR_BYTES: usize = PAGE_BYTES / 2;
 
-type Device = BlockDevice<Hat, Spares<ImageNand>>;
+type Device = BlockDevice<Hat, Spares<Powered<ImageNand>>>;
 
 fn spec(scheme: &str) -> ImageSpec {
     ImageSpec {
@@ -47,12 +48,12 @@ fn spec(scheme: &str) -> ImageSpec {
     }
 }
 
-fn host(path: &Path) -> Host<Hat, Spares<ImageNand>> {
+fn host(path: &Path) -> Host<Hat, Spares<Powered<ImageNand>>> {
     Host::new(open::<Hat>(path, Durability::Process).unwrap())
 }
 
 /// A device written all over, and then at random.
-fn used(folder: &Path) -> (PathBuf, Host<Hat, Spares<ImageNand>>) {
+fn used(folder: &Path) -> (PathBuf, Host<Hat, Spares<Powered<ImageNand>>>) {
     let path = folder.join("hat.img");
     create::<Hat>(&path, &spec("hat")).unwrap();
     let mut host = host(&path);
@@ -76,7 +77,7 @@ fn cost(device: &Device) -> (u64, u64) {
 
 fn open_in(path: &Path, mode: RecoveryMode) -> Device {
     let header = header_of(path).unwrap();
-    let nand = ImageNand::open(path, Durability::Process).unwrap();
+    let nand = Powered::new(ImageNand::open(path, Durability::Process).unwrap(), false);
     let options = HatOptions {
         qmt_entries: Some(16),
         ..HatOptions::default()
@@ -87,8 +88,8 @@ fn open_in(path: &Path, mode: RecoveryMode) -> Device {
 /// Every page reads as the host knows it, or as what a trim may have left of it.
 fn assert_kept(
     device: Device,
-    mut known: Host<Hat, Spares<ImageNand>>,
-) -> Host<Hat, Spares<ImageNand>> {
+    mut known: Host<Hat, Spares<Powered<ImageNand>>>,
+) -> Host<Hat, Spares<Powered<ImageNand>>> {
     known.device = device;
     known.verify_all().unwrap();
     known
