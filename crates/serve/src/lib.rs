@@ -16,6 +16,7 @@
 //! | [`tap`] | [`Tap`]: who listens to what the device is asked |
 //! | [`log`] | [`log::LogTap`]: a file of all writes with their bytes, and its reader |
 //! | [`crash`] | the states that a power cut can leave of what is in a log |
+//! | `ublk` | a block device of this machine without a file between (feature `ublk`) |
 //! | [`vhost`] | [`VhostUser`]: the disk of a virtual machine |
 //! | [`wire`] | the numbers of the protocol; bytes in, bytes out |
 //!
@@ -38,6 +39,8 @@ pub mod shared;
 pub mod stat;
 pub mod tap;
 pub mod transmission;
+#[cfg(feature = "ublk")]
+pub mod ublk;
 pub mod vhost;
 pub mod wire;
 

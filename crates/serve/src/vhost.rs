@@ -356,4 +356,4 @@ impl VhostUserBackend for Backend {
 
 #[cfg(test)]
 #[path = "vhost/tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -205,7 +205,9 @@ impl Guest {
             .arg("-initrd")
             .arg(self.folder.join("root.cpio"))
             .arg("-append")
-            .arg(format!("console=ttyS0 quiet panic=-1 {asked}"));
+            .arg(format!(
+                "console=ttyS0 quiet panic=-1 no_timer_check {asked}"
+            ));
         let qemu = qemu.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
         let mut qemu = Ends(qemu.map_err(|error| error.to_string())?);
         let console = qemu.0.stdout.take().ok_or("no console")?;

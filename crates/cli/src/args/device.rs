@@ -111,6 +111,17 @@ pub struct StatArgs {
     pub every: Option<u32>,
 }
 
+impl ServeArgs {
+    /// Whether another front end is asked for, so that NBD need not be.
+    pub fn has_other_front_end(&self) -> bool {
+        #[cfg(feature = "ublk")]
+        if self.ublk {
+            return true;
+        }
+        self.vhost_user.is_some()
+    }
+}
+
 /// Arguments of `serve`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -135,6 +146,10 @@ pub struct ServeArgs {
     /// Serve a virtual machine's disk (vhost-user-blk) on this Unix socket, and NBD only if --socket or --tcp asks for it
     #[arg(long, value_name = "PATH")]
     pub vhost_user: Option<PathBuf>,
+    /// Serve a block device of this machine (/dev/ublkbN), and NBD only if --socket or --tcp asks for it
+    #[cfg(feature = "ublk")]
+    #[arg(long)]
+    pub ublk: bool,
     /// Clients of NBD at a time; others wait
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub connections: u32,

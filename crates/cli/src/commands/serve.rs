@@ -2,9 +2,11 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use floatgate_catalog::Catalog;
-use floatgate_serve::{Endpoint, Server, VhostUser};
+use floatgate_serve::{Endpoint, Server, Shared, VhostUser};
 
 use super::listeners;
 use super::ready::{self, Ready};
@@ -35,7 +37,7 @@ pub fn run(args: &ServeArgs, catalog: &Catalog) -> Outcome<()> {
     ready.vhost_user = path.map(|path| path.display().to_string());
     let taps = listeners::begin(&args.device.listen, &mut *drive)?;
     let (shared, control) = ready::put_up(&args.device, drive, taps, setup)?;
-    ready.print(args.json)?;
+    let mut outcome = Ok(());
     std::thread::scope(|threads| {
         threads.spawn(|| shared.keep_time(&stop));
         if let Some(control) = control {
@@ -45,10 +47,48 @@ pub fn run(args: &ServeArgs, catalog: &Catalog) -> Outcome<()> {
             threads.spawn(|| server.run(&shared, &stop));
         }
         if let Some(server) = nbd {
-            server.run(&shared, args.connections as usize, &stop);
+            let connections = args.connections as usize;
+            threads.spawn(|| server.run(&shared, connections, &stop));
+        }
+        outcome = begin(args, &shared, &stop, ready);
+        if outcome.is_err() {
+            stop.store(true, Ordering::Relaxed);
         }
     });
-    ready::shut_down(&shared)
+    outcome.and(ready::shut_down(&shared))
+}
+
+/// Tells that clients can connect.
+#[cfg(not(feature = "ublk"))]
+fn begin(args: &ServeArgs, _: &Arc<Shared>, _: &AtomicBool, ready: Ready) -> Outcome<()> {
+    ready.print(args.json)
+}
+
+/// Tells that clients can connect; a block device is one of them, and is served from here to its end.
+#[cfg(feature = "ublk")]
+fn begin(
+    args: &ServeArgs,
+    shared: &Arc<Shared>,
+    stop: &AtomicBool,
+    mut ready: Ready,
+) -> Outcome<()> {
+    if !args.ublk {
+        return ready.print(args.json);
+    }
+    let as_json = args.json;
+    let tell = move |path: &str| {
+        ready.block_device = Some(path.into());
+        // Nobody may be there to read it.
+        let _ = ready.print(as_json);
+    };
+    let served = floatgate_serve::ublk::serve(shared, stop, tell);
+    // Who deletes the block device ends the server.
+    stop.store(true, Ordering::Relaxed);
+    served.map_err(|why| {
+        Problem::new(format!("--ublk: {why}")).help(
+            "the kernel needs its ublk driver (Linux 6.0 and later; modprobe ublk_drv), and you must be root",
+        )
+    })
 }
 
 fn bind_nbd(endpoint: &Endpoint) -> Outcome<Server> {
@@ -79,10 +119,10 @@ fn endpoint(args: &ServeArgs) -> Outcome<Option<Endpoint>> {
             }
             None => PathBuf::from("floatgate.sock"),
         };
-        let path = match (&args.socket, &args.vhost_user) {
-            (Some(path), _) => path.clone(),
-            (None, Some(_)) => return Ok(None),
-            (None, None) => default(),
+        let path = match &args.socket {
+            Some(path) => path.clone(),
+            None if args.has_other_front_end() => return Ok(None),
+            None => default(),
         };
         return Ok(Some(Endpoint::Unix(path)));
     };

@@ -13,7 +13,7 @@ use vm_memory::{Bytes, GuestAddress};
 use super::request::number;
 use super::*;
 
-const BYTES: u64 = 96 * 2048;
+pub(crate) const BYTES: u64 = 96 * 2048;
 /// Where the pieces of a chain lie in the guest.
 const HEADER: u64 = 0x1_0000;
 const DATA: u64 = 0x2_0000;
@@ -21,7 +21,7 @@ const STATUS: u64 = 0x8_0000;
 const MEMORY_BYTES: usize = 0x10_0000;
 const WRITE_ONLY: u16 = 2;
 
-fn shared() -> Arc<Shared> {
+pub(crate) fn shared() -> Arc<Shared> {
     let device = drive::in_memory::<Page>(&ImageSpec {
         dies: 1,
         blocks_per_die: 36,
