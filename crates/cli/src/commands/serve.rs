@@ -47,8 +47,7 @@ pub fn run(args: &ServeArgs, catalog: &Catalog) -> Outcome<()> {
             threads.spawn(|| server.run(&shared, &stop));
         }
         if let Some(server) = nbd {
-            let connections = args.connections as usize;
-            threads.spawn(|| server.run(&shared, connections, &stop));
+            threads.spawn(|| server.run(&shared, args.connections as usize, &stop));
         }
         outcome = begin(args, &shared, &stop, ready);
         if outcome.is_err() {
