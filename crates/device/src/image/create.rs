@@ -136,6 +136,7 @@ fn fill(file: &File, header: &Header) -> std::io::Result<()> {
 pub fn create<S: Ftl<Page = Lpn>>(path: &Path, spec: &ImageSpec) -> Result<ImageInfo, DeviceError> {
     let header = spec.header()?;
     let options = options_from_text::<S>(&spec.options)?;
+    S::check_levelling(&options, spec.spares.wear_leveling)?;
     if path.symlink_metadata().is_ok() {
         return Err(io("create", path, ErrorKind::AlreadyExists.into()).into());
     }
@@ -160,6 +161,7 @@ pub fn create_in_memory<S: Ftl<Page = Lpn>>(
 ) -> Result<BlockDevice<S, Spares<ImageNand>>, DeviceError> {
     let header = spec.header()?;
     let options = options_from_text::<S>(&spec.options)?;
+    S::check_levelling(&options, spec.spares.wear_leveling)?;
     let path = Path::new("memory");
     let file = rustix::fs::memfd_create("floatgate", MemfdFlags::CLOEXEC);
     let file = File::from(file.map_err(|e| io("create", path, e.into()))?);
