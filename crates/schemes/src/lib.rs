@@ -21,6 +21,7 @@ pub mod hints;
 pub mod kast;
 pub mod last;
 pub mod last_plus_plus;
+pub mod leaftl;
 pub mod page;
 pub mod parts;
 pub mod superblock;
@@ -44,5 +45,6 @@ pub fn catalog<L: Life>() -> Catalog<L> {
         .with::<last_plus_plus::LastPlusPlus>()
         .with::<dftl::Dftl>()
         .with::<hat::Hat>()
+        .with::<Striped<leaftl::LeaFtl>>()
         .with::<Striped<blog::Blog>>()
 }

@@ -150,6 +150,7 @@ fn fill(file: &File, header: &Header) -> std::io::Result<()> {
 /// A refusal if scheme, options and shape do not fit together; then no file is left behind.
 pub fn create<S: Ftl<Page = Lpn>>(path: &Path, spec: &ImageSpec) -> Result<ImageInfo, DeviceError> {
     let options = options_from_text::<S>(&spec.options)?;
+    S::check_levelling(&options, spec.spares.wear_leveling)?;
     let header = spec.header_for::<S>(&options)?;
     if path.symlink_metadata().is_ok() {
         return Err(io("create", path, ErrorKind::AlreadyExists.into()).into());
@@ -175,6 +176,7 @@ pub fn create_in_memory<S: Ftl<Page = Lpn>>(
     spec: &ImageSpec,
 ) -> Result<BlockDevice<S, Spares<Powered<ImageNand>>>, DeviceError> {
     let options = options_from_text::<S>(&spec.options)?;
+    S::check_levelling(&options, spec.spares.wear_leveling)?;
     let header = spec.header_for::<S>(&options)?;
     let path = Path::new("memory");
     let file = memory_file().map_err(|e| io("create", path, e))?;

@@ -88,6 +88,19 @@ impl State for Append {
 impl Append {
     pub(crate) const NONE: Self = Self { next: 0, end: 0 };
 
+    /// An erased block of so many pages.
+    pub(crate) fn in_block(first: Ppn, pages: u32) -> Self {
+        Self {
+            next: first.0,
+            end: first.0 + pages,
+        }
+    }
+
+    /// The last page of the block that it fills, or filled; none before the first block.
+    pub(crate) fn last_page(self) -> Option<Ppn> {
+        self.end.checked_sub(1).map(Ppn)
+    }
+
     #[inline(always)]
     pub(crate) fn has_room(self) -> bool {
         self.next != self.end
@@ -443,10 +456,9 @@ impl PageStore {
     fn open(&mut self, die: u32) -> Append {
         let block = self.dies[die as usize].pool.take();
         self.victims.taken(block);
-        let next = self.geometry.first_page(block).0;
-        Append {
-            next,
-            end: next + self.geometry.pages_per_block,
-        }
+        Append::in_block(
+            self.geometry.first_page(block),
+            self.geometry.pages_per_block,
+        )
     }
 }
