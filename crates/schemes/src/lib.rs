@@ -24,6 +24,7 @@ pub mod last_plus_plus;
 pub mod page;
 pub mod parts;
 pub mod superblock;
+pub mod tpftl;
 
 use floatgate_core::Striped;
 use floatgate_core::catalog::{Catalog, Life};
@@ -43,6 +44,7 @@ pub fn catalog<L: Life>() -> Catalog<L> {
         .with::<Striped<last::Last>>()
         .with::<last_plus_plus::LastPlusPlus>()
         .with::<dftl::Dftl>()
+        .with::<tpftl::Tpftl>()
         .with::<hat::Hat>()
         .with::<Striped<blog::Blog>>()
 }

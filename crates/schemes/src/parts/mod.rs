@@ -14,6 +14,7 @@ pub mod lists;
 pub mod logged;
 pub mod map_area;
 pub mod map_cache;
+pub mod on_demand;
 pub mod page_store;
 pub mod pool;
 pub mod probe_table;
