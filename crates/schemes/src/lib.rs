@@ -23,6 +23,7 @@ pub mod last;
 pub mod last_plus_plus;
 pub mod page;
 pub mod parts;
+pub mod sftl;
 pub mod superblock;
 pub mod tpftl;
 
@@ -45,6 +46,7 @@ pub fn catalog<L: Life>() -> Catalog<L> {
         .with::<last_plus_plus::LastPlusPlus>()
         .with::<dftl::Dftl>()
         .with::<tpftl::Tpftl>()
+        .with::<sftl::Sftl>()
         .with::<hat::Hat>()
         .with::<Striped<blog::Blog>>()
 }
