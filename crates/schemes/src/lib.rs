@@ -11,6 +11,7 @@
 pub mod bast;
 pub mod block;
 pub mod blog;
+pub mod cdftl;
 pub mod dftl;
 pub mod fast;
 pub mod faster;
@@ -47,6 +48,7 @@ pub fn catalog<L: Life>() -> Catalog<L> {
         .with::<dftl::Dftl>()
         .with::<tpftl::Tpftl>()
         .with::<sftl::Sftl>()
+        .with::<cdftl::Cdftl>()
         .with::<hat::Hat>()
         .with::<Striped<blog::Blog>>()
 }
