@@ -140,6 +140,15 @@ fn without_its_options_a_miss_loads_one_entry() {
 }
 
 #[test]
+fn a_load_drives_out_one_node_and_no_second_for_its_prefetch() {
+    let mut bench = Bench::<Tpftl>::audited(&case());
+    bench.play("R 0 1, R 16 1, R 24 1");
+    // Node 0 leaves for page 8; what is left has room for one of the two others.
+    bench.play("R 8 3");
+    assert_eq!(bench.extra("map_loads"), 3 + 2);
+}
+
+#[test]
 fn newer_entries_leave_in_turn_unless_clean_ones_go_first() {
     let entries = |clean_first| {
         let mut bench = Bench::<Tpftl>::audited(
