@@ -290,7 +290,7 @@ mod tests {
     fn bits_agree_with_a_list() {
         let mut rng = SplitMix64::new(2);
         let mut bits = LpnBits::new(200);
-        let mut model = vec![false; 200];
+        let mut model = [false; 200];
         for _ in 0..4_000 {
             let (a, b) = (rng.below(200) as u32, rng.below(200) as u32);
             let (first, last) = (a.min(b), a.max(b));
