@@ -189,6 +189,11 @@ struct Moved<'a, T> {
 }
 
 impl<F: Flash> Moves<F> for Moved<'_, F::Token> {
+    #[inline(always)]
+    fn expects(&self, lpn: Lpn) {
+        self.qmt.cache.prefetch(lpn);
+    }
+
     fn moved(&mut self, flash: &mut F, lpn: Lpn, to: Ppn, done: F::Token) {
         match self.qmt.cache.slot(lpn) {
             Some(slot) => {
@@ -514,6 +519,7 @@ impl Ftl for Hat {
     #[inline(always)]
     fn prefetch(&self, lpn: Lpn) {
         self.store.prefetch(lpn);
+        self.qmt.cache.prefetch(lpn);
     }
 
     fn state(&mut self, tape: &mut Tape<'_>) -> Passed {
