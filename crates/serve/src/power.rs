@@ -566,7 +566,7 @@ fn undefined(_: Failure) -> String {
 
 fn check_range(export: Export, offset: u64, bytes: u64) -> Result<(), String> {
     let sector = u64::from(export.sector_bytes);
-    if bytes == 0 || offset % sector != 0 || bytes % sector != 0 {
+    if bytes == 0 || !offset.is_multiple_of(sector) || !bytes.is_multiple_of(sector) {
         return Err(format!(
             "offset and bytes are multiples of {sector}, and bytes is not 0"
         ));
