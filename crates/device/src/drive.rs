@@ -7,13 +7,17 @@ use floatgate_core::rng::SplitMix64;
 use floatgate_core::{Ftl, Lpn, Pbn};
 
 use crate::block::{BlockDevice, SECTOR_BYTES};
-use crate::cache::CacheFigures;
 use crate::error::DeviceError;
 use crate::image::{self, Durability, Found, ImageNand, ImageSpec};
-use crate::medium::Medium;
 use crate::nand::{BlockState, Nand};
 use crate::power::{ChipCounts, Powered, Supply};
 use crate::spares::Spares;
+
+pub mod cache;
+pub mod medium;
+
+use cache::CacheFigures;
+use medium::Medium;
 
 /// What a device has done since it was mounted, and what it is worn.
 #[derive(Clone, Debug, Default)]

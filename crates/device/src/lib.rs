@@ -12,19 +12,17 @@
 //! | [`flash`] | [`NandFlash`]: the flash of a scheme on any of them |
 //! | [`block`] | [`BlockDevice`]: sectors, on one scheme and one flash |
 //! | [`drive`] | [`Drive`]: a device of any scheme, mounted in a file or in memory |
-//! | [`cache`] | [`Cached`]: a volatile write cache in front of a device |
-//! | [`medium`] | [`Medium`]: what a device lies in: mounted again after a power cut, copied, replaced |
+//! | [`drive::cache`] | [`Cached`]: a volatile write cache in front of a device |
+//! | [`drive::medium`] | [`Medium`]: what a device lies in: mounted again after a power cut, copied, replaced |
 //! | [`stored`] | [`Stored`]: all of this for a scheme chosen by name |
 
 pub mod block;
-pub mod cache;
 pub mod drive;
 pub mod entry;
 pub mod error;
 pub mod faulty;
 pub mod flash;
 pub mod image;
-pub mod medium;
 pub mod nand;
 pub mod pcm;
 pub mod power;
@@ -35,13 +33,13 @@ pub mod stored;
 pub mod tear;
 
 pub use block::BlockDevice;
-pub use cache::Cached;
 pub use drive::Drive;
+pub use drive::cache::Cached;
+pub use drive::medium::Medium;
 pub use error::DeviceError;
 pub use faulty::Faulty;
 pub use flash::NandFlash;
 pub use image::ImageNand;
-pub use medium::Medium;
 pub use nand::{Nand, NandError};
 pub use power::Powered;
 pub use ram::RamNand;

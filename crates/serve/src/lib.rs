@@ -8,7 +8,7 @@
 //! | [`transmission`] | the second half: requests and replies |
 //! | [`control`] | the socket by which a device is watched, cut off and damaged |
 //! | [`cut`] | [`CutPlan`]: a power cut as it is asked for |
-//! | [`power`] | [`Setup`]: the device as a drive; its power, gone and back |
+//! | [`shared::power`] | [`Setup`]: the device as a drive; its power, gone and back |
 //! | [`stat`], [`prometheus`] | statistics, and their text form |
 //! | [`fuse`] | [`Mounted`]: the device as a file in a folder |
 //! | [`loop_device`] | [`LoopDevice`]: the kernel's block device on a file |
@@ -32,7 +32,6 @@ pub mod fuse;
 pub mod log;
 pub mod loop_device;
 pub mod negotiation;
-pub mod power;
 pub mod prometheus;
 pub mod server;
 pub mod shared;
@@ -47,8 +46,8 @@ pub mod wire;
 pub use cut::CutPlan;
 pub use fuse::Mounted;
 pub use loop_device::LoopDevice;
-pub use power::Setup;
 pub use server::{Endpoint, Server};
 pub use shared::Shared;
+pub use shared::power::Setup;
 pub use tap::Tap;
 pub use vhost::VhostUser;

@@ -7,11 +7,13 @@ use std::time::{Duration, Instant};
 
 use floatgate_device::{DeviceError, Drive};
 
-use crate::power::{Power, Setup, Step};
 use crate::stat::{Ended, Kind};
 use crate::tap::{Asked, Change, Tap};
 
 mod any;
+pub mod power;
+
+use power::{Power, Setup, Step};
 
 /// Bytes of a piece: how long the lock is held for one client while another waits. A trim is cut too, since the
 /// device holds a buffer as long as its range.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use floatgate_core::report::ByCause;
-use floatgate_device::cache::CacheFigures;
 use floatgate_device::drive::Figures;
+use floatgate_device::drive::cache::CacheFigures;
 use floatgate_device::power::ChipCounts;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};

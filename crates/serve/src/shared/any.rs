@@ -2,8 +2,8 @@
 //! part is read, changed and written while the device is locked, so that no other client's write to the same sector
 //! is lost. Listeners hear of whole sectors.
 
+use super::power::Step;
 use super::{Failure, Shared};
-use crate::power::Step;
 use crate::stat::Kind;
 use crate::tap::{Asked, Change};
 

@@ -12,8 +12,8 @@ use floatgate_device::tear::CutKind;
 use floatgate_device::{Cached, DeviceError, Drive, Medium};
 use serde::Serialize;
 
+use super::{Export, Failure, State};
 use crate::cut::{CutAt, CutPlan};
-use crate::shared::{Export, Failure, State};
 use crate::stat::Totals;
 use crate::tap::Change;
 

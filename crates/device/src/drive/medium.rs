@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use crate::drive::{Drive, Mounted};
+use super::{Drive, Mounted};
 use crate::error::DeviceError;
 use crate::image::create::{Unnamed, folder_of, memory_file};
 use crate::image::disk::Disk;

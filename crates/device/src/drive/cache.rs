@@ -10,9 +10,9 @@
 
 use floatgate_core::rng::SplitMix64;
 
-use crate::drive::{Drive, Figures, Loss, Lost, Unflushed};
+use super::medium::Medium;
+use super::{Drive, Figures, Loss, Lost, Unflushed};
 use crate::error::DeviceError;
-use crate::medium::Medium;
 use crate::power::Supply;
 use crate::tear::CutKind;
 
