@@ -33,7 +33,7 @@
 
 use crate::parts::cached_map::{CachedMap, Collecting, Fetch, MapCounters, MapPlan, Request};
 use crate::parts::map_cache::{CachePolicy, Mark, Translation};
-use crate::parts::page_store::{GcOptions, PageOptions, PageStore, Placement, Streams};
+use crate::parts::page_store::{GcOptions, PageStore, Placement, StoreOptions, Streams};
 use crate::parts::translation::recovery::{FoundMap, Layout};
 use crate::parts::translation::whole_map_blocks;
 use floatgate_core::Refusal;
@@ -166,10 +166,10 @@ impl DftlOptions {
 
     /// The options of the page store, if the options fit the device, and the blocks of a die that map pages may take
     /// beside those that collections keep erased.
-    fn store(&self, space: &Space) -> Result<(PageOptions, u32), Refusal> {
+    fn store(&self, space: &Space) -> Result<(StoreOptions, u32), Refusal> {
         self.check()?;
         let whole = whole_map_blocks(&space.geometry, self.tp_entries);
-        let page = PageOptions {
+        let page = StoreOptions {
             gc_low: self.gc_low(whole)?,
             streams: self.streams,
             placement: self.placement,

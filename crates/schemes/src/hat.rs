@@ -28,11 +28,14 @@
 //! before the SMT read as in Algorithm 1, in time after it as in Fig. 6. The places themselves stand in one
 //! table for QMT and SMT alike: no counter depends on which of the two holds them.
 
+use std::sync::Arc;
+
 use crate::parts::map_cache::{CachePolicy, HitRatio, MapCache, Mark, Producers, Translation};
-use crate::parts::page_store::{Moves, PageOptions, PageStore};
+use crate::parts::page_store::Moves;
+use crate::parts::placement::{House, PageOptions, Store};
 use floatgate_core::Refusal;
 use floatgate_core::address::{Lpn, Ppn};
-use floatgate_core::described::{Described, RecoveryCost};
+use floatgate_core::described::{ChipTimes, Described, RecoveryCost};
 use floatgate_core::flash::{Flash, Preload, Slot};
 use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, audited};
 use floatgate_core::geometry::{Geometry, Space};
@@ -192,7 +195,7 @@ impl<F: Flash> Moves<F> for Moved<'_, F::Token> {
 /// HAT on all dies.
 #[derive(Debug)]
 pub struct Hat {
-    store: PageStore,
+    store: Store,
     qmt: Qmt,
     lookup: InvalidateLookup,
 }
@@ -200,7 +203,7 @@ pub struct Hat {
 state!(Hat { store, qmt } fixed { lookup });
 
 impl Hat {
-    fn of(options: &HatOptions, store: PageStore) -> Self {
+    fn of(options: &HatOptions, store: Store) -> Self {
         let pages = store.geometry().logical_pages;
         Self {
             store,
@@ -310,20 +313,34 @@ impl Described for Hat {
     fn check(space: &Space, options: &HatOptions) -> Result<(), Refusal> {
         options.check_cache()?;
         options.check_pcm()?;
-        PageStore::check(space, &options.page)
+        Store::<House>::check(space, &options.page)
     }
 
     fn tables(geometry: &Geometry, options: &HatOptions) -> Vec<Table> {
         let pages = u64::from(geometry.logical_pages);
-        vec![
+        let mut tables = vec![
             Table::sram("QMT", options.entries(), 2 * bits_for(pages) + 1),
             Table::pcm("SMT", pages, 32),
-        ]
+        ];
+        tables.extend(Store::<House>::tables(geometry, &options.page));
+        tables
     }
 
     fn ram_bytes(geometry: &Geometry, options: &HatOptions) -> u64 {
-        PageStore::ram_bytes(geometry)
+        Store::<House>::ram_bytes(geometry, &options.page)
             + MapCache::ram_bytes(geometry.logical_pages, options.entries())
+    }
+
+    fn fit_to_chip(options: &mut HatOptions, _: ChipTimes) {
+        options.page.fit::<House>();
+    }
+
+    fn uses_streams(options: &HatOptions) -> bool {
+        Store::<House>::uses_streams(&options.page)
+    }
+
+    fn live(options: &HatOptions) -> Result<(), Refusal> {
+        Store::<House>::live(&options.page)
     }
 
     fn pcm(options: &HatOptions) -> PcmSetup {
@@ -356,12 +373,14 @@ impl Described for Hat {
         counters.extra("pcm_writes", c.pcm_writes);
         counters.extra("qmt_hits", c.hits);
         counters.extra("qmt_misses", c.misses);
+        self.store.count(&mut counters);
         c.ratio.stats(&mut counters);
         counters
     }
 
     fn reset_counters(&mut self) {
         self.qmt.counters = Counters::default();
+        self.store.reset_counters();
     }
 
     fn observe(&self, seen: &mut Observation) {
@@ -381,7 +400,7 @@ impl Ftl for Hat {
         flash: &mut F,
     ) -> Result<Self, MountError<F::Error>> {
         Self::check(space, options)?;
-        let store = PageStore::format(space, &options.page, start, flash)?;
+        let store = Store::format(space, &options.page, start, flash)?;
         Ok(Self::of(options, store))
     }
 
@@ -392,7 +411,7 @@ impl Ftl for Hat {
         flash: &mut F,
     ) -> Result<Self, MountError<F::Error>> {
         Self::check(space, options)?;
-        let store = PageStore::recover(space, &options.page, flash)?;
+        let store = Store::recover(space, &options.page, flash)?;
         let mut hat = Self::of(options, store);
         hat.renew_smt(flash);
         audited(hat, flash)
@@ -454,6 +473,14 @@ impl Ftl for Hat {
             }
         }
         Ok(())
+    }
+
+    fn stream(&mut self, stream: Option<u32>) {
+        self.store.stream(stream);
+    }
+
+    fn foretell(&mut self, deaths: Arc<[u64]>) {
+        self.store.foretell(deaths);
     }
 
     #[inline(always)]

@@ -16,7 +16,8 @@ use crate::clock::{Clock, Closed, Events};
 use crate::config::{Recipe, RunConfig};
 use crate::conform::{VectorRequest, conform_scheme};
 use crate::driven::{Device, Driven};
-use crate::host::BeyondEnd;
+use crate::future::Future;
+use crate::host::{BeyondEnd, PageMapper};
 use crate::record::{Counters, Record, Tables};
 use crate::requests::RequestRow;
 use crate::saved;
@@ -312,6 +313,7 @@ fn check_scheme<S: Ftl<Page = Lpn>>(config: &RunConfig) -> Result<(), Refusal> {
 }
 
 fn drive_scheme<S: Ftl<Page = Lpn>>(config: &RunConfig) -> Result<Box<dyn Driven>, Refusal> {
+    S::live(&options_of::<S>(config)?)?;
     Ok(if closed_form(config)? {
         Box::new(Device::new(Session::<S, Closed>::new(config)?))
     } else {
@@ -329,6 +331,7 @@ fn run_scheme<S: Ftl<Page = Lpn>>(job: Job<'_>) -> Result<Record, RunError> {
 
 fn run_on<S: Ftl<Page = Lpn>, C: Clock>(mut job: Job<'_>) -> Result<Record, RunError> {
     let mut session = Session::<S, C>::new(job.config)?;
+    foretell(&mut session, &mut job)?;
     let aged = match job.besides.load.take() {
         Some(bytes) => saved::load(&mut session, &bytes)?,
         None => age(&mut session, &mut job)?,
@@ -347,6 +350,36 @@ fn run_on<S: Ftl<Page = Lpn>, C: Clock>(mut job: Job<'_>) -> Result<Record, RunE
         *rows = blocks::rows(&session.flash);
     }
     Ok(Record::of(&session, aged))
+}
+
+/// Tells a scheme that must know it what the whole run will write, its replays for ageing among it.
+fn foretell<S: Ftl<Page = Lpn>, C: Clock>(
+    session: &mut Session<S, C>,
+    job: &mut Job<'_>,
+) -> Result<(), RunError> {
+    let config = job.config;
+    let Err(refusal) = S::live(&options_of::<S>(config)?) else {
+        return Ok(());
+    };
+    let is_unknown = |recipe: &&Recipe| **recipe != Recipe::Replay;
+    if let Some(recipe) = config.ageing.iter().find(is_unknown) {
+        let text = format!(
+            "run.ageing: the writes of \"{recipe}\" are not known in advance, only those of \"replay\"; {}",
+            refusal.message
+        );
+        return Err(Refusal::new("ageing", text).into());
+    }
+    if job.besides.load.is_some() || job.besides.save.is_some() {
+        let text = format!("a saved state belongs to another run; {}", refusal.message);
+        return Err(Refusal::new("state", text).into());
+    }
+    let mut future = Future::new(config.device.logical_pages, config.start);
+    let mut mapper = PageMapper::new(&config.device, &config.host);
+    for _ in 0..=config.ageing.len() {
+        future.pass(job.source, &mut mapper)?;
+    }
+    session.foretell(future.told());
+    Ok(())
 }
 
 /// Ages a device as its configuration says, and tells how each step ended.

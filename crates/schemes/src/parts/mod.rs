@@ -15,6 +15,7 @@ pub mod logged;
 pub mod map_area;
 pub mod map_cache;
 pub mod page_store;
+pub mod placement;
 pub mod pool;
 pub mod probe_table;
 pub mod relation;
