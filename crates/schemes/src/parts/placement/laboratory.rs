@@ -433,8 +433,9 @@ impl<R: Rules> Laboratory<R> {
         let (to, _) = self.point_mut(group, class).take();
         let at = self.books.place(lpn);
         let (from, place) = (self.books.flash_page(at), self.books.flash_page(to));
-        if is_last && self.books.units_of.dies > 1 {
-            // The last page says that the unit is empty: all others must be where they go by then, on every die.
+        if is_last && self.books.units_of.blocks_each() > 1 {
+            // The last page says that the unit is empty: by then all others must be where they go, on every die, and so must
+            // the host's pages that have replaced some of it. Of a single block the flash sees to that.
             flash.drain();
         }
         let oob = self.oob(lpn, class, at, move_tag(is_last, victim));
@@ -450,8 +451,8 @@ impl<R: Rules> Laboratory<R> {
 
     /// Erases all blocks of a unit.
     pub(super) fn erase<F: Flash>(&self, flash: &mut F, unit: Pbn) -> Result<(), F::Error> {
-        if self.books.units_of.dies > 1 {
-            // No block of it may go while a page of another one is under way.
+        if self.books.units_of.blocks_each() > 1 {
+            // No block of it may go while a page that another one held is under way.
             flash.drain();
         }
         for block in self.books.flash_blocks(unit) {

@@ -320,8 +320,8 @@ fn hat_places_as_page_does() {
     let mut page = Bench::<Page>::new(&case).unwrap();
     let mut hat = Bench::<Hat>::new(&case.with("qmt_entries", 3)).unwrap();
     let mut rng = SplitMix64::new(4);
-    for _ in 0..600 {
-        let first = rng.below(6) * (1 + rng.below(6));
+    for _ in 0..3000 {
+        let first = [rng.below(31), rng.below(8)][rng.below(4).min(1) as usize];
         let request = format!(
             "{} {first} 2",
             ["W", "W", "W", "T", "R"][rng.below(5) as usize]
