@@ -451,12 +451,17 @@ impl<R: Rules> Laboratory<R> {
 
     /// Erases all blocks of a unit.
     pub(super) fn erase<F: Flash>(&self, flash: &mut F, unit: Pbn) -> Result<(), F::Error> {
-        if self.books.units_of.blocks_each() > 1 {
+        let is_one = self.books.units_of.blocks_each() == 1;
+        if !is_one {
             // No block of it may go while a page that another one held is under way.
             flash.drain();
         }
         for block in self.books.flash_blocks(unit) {
             flash.erase(block, Cause::Gc, F::Token::default())?;
+        }
+        if !is_one {
+            // None may be written while another one still has what it held: it would look like one unit.
+            flash.drain();
         }
         Ok(())
     }
