@@ -177,6 +177,7 @@ pub struct Simulated {
     tables: fn(&RunConfig) -> Result<Tables, Refusal>,
     conform: fn(&RunConfig, &[VectorRequest]) -> Result<Counters, String>,
     check: fn(&RunConfig) -> Result<(), Refusal>,
+    live: fn(&RunConfig) -> Result<(), Refusal>,
     drive: fn(&RunConfig) -> Result<Box<dyn Driven>, Refusal>,
     options: fn(&RunConfig) -> Result<OptionTexts, Refusal>,
 }
@@ -190,6 +191,7 @@ impl Life for Simulated {
             tables: tables_of::<S>,
             conform: conform_scheme::<S>,
             check: check_scheme::<S>,
+            live: |config| S::live(&options_of::<S>(config)?),
             drive: drive_scheme::<S>,
             options: |config| options_of::<S>(config).map(|options| options.values()),
         }
@@ -289,6 +291,14 @@ impl Simulated {
         (self.check)(config)
     }
 
+    /// Whether the scheme can run where requests come live, as in a device that is [driven](Self::drive).
+    ///
+    /// # Errors
+    /// The refusal of options that need the whole run in advance.
+    pub fn live(&self, config: &RunConfig) -> Result<(), Refusal> {
+        (self.live)(config)
+    }
+
     /// A device in its start state, not aged, to be driven without a trace.
     ///
     /// # Errors
@@ -313,7 +323,6 @@ fn check_scheme<S: Ftl<Page = Lpn>>(config: &RunConfig) -> Result<(), Refusal> {
 }
 
 fn drive_scheme<S: Ftl<Page = Lpn>>(config: &RunConfig) -> Result<Box<dyn Driven>, Refusal> {
-    S::live(&options_of::<S>(config)?)?;
     Ok(if closed_form(config)? {
         Box::new(Device::new(Session::<S, Closed>::new(config)?))
     } else {
