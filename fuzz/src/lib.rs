@@ -6,6 +6,7 @@
 //! | `configuration` | a TOML text, read, checked, and tried out if the device it describes is small |
 //! | `image` | the bytes of an image file, or changes to a sound one: looked at, checked and dumped |
 //! | `cuts` | a scheme, a small device, requests with power cuts in them and in the recoveries |
+//! | `log` | a write log, with right checksums or without: read, its states after a power cut thought of, some built |
 //! | `nbd` | what a client of the server says: its bytes, or requests that keep to the protocol's form |
 //! | `rot` | a scheme, a device in an image, and pages of it that say anything: opened and used |
 //!
@@ -13,9 +14,11 @@
 //!
 //! `cargo xtask fuzz` runs them under libFuzzer; the tests of this crate play the corpus, and damaged copies of it.
 
+mod log;
 mod nbd;
 mod rot;
 
+pub use log::log;
 pub use nbd::nbd;
 pub use rot::{Imaged, rot};
 
@@ -39,7 +42,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 6] = [
+pub const TARGETS: [Target; 7] = [
     Target {
         name: "trace",
         run: |input, _| trace(input),
@@ -55,6 +58,10 @@ pub const TARGETS: [Target; 6] = [
     Target {
         name: "cuts",
         run: |input, schemes| cuts(input, &schemes.all),
+    },
+    Target {
+        name: "log",
+        run: |input, _| log(input),
     },
     Target {
         name: "nbd",

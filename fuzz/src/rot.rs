@@ -21,6 +21,7 @@ use floatgate_device::image::format::{
 };
 use floatgate_device::image::{self, Durability, ImageSpec, create};
 use floatgate_device::nand::{BlockState, PlaceKind};
+use floatgate_device::power::Powered;
 use floatgate_device::spares::pairs::PairGuard;
 use floatgate_device::stored::check_image;
 use floatgate_device::{
@@ -36,7 +37,7 @@ const KINDS_OF_CHANGE: u8 = 15;
 /// More changes tell nothing new.
 const CHANGES_MAX: usize = 60;
 
-type Device<S> = BlockDevice<S, Spares<ImageNand>>;
+type Device<S> = BlockDevice<S, Spares<Powered<ImageNand>>>;
 
 /// Makes the image of a device, damages it, opens it and uses it a little.
 pub fn rot(input: &[u8], schemes: &Catalog<Imaged>) {
@@ -64,7 +65,7 @@ fn play_on<S: Ftl<Page = Lpn>>(head: &[u8], changes: &[u8]) {
     let mut rng = SplitMix64::new(u64::from(seed) << 8 | u64::from(head[6]));
     write(&mut device, &mut rng, u32::from(head[6]) % 64);
     close(device, head[5] & 1 == 0);
-    damage(&path, &spec, changes);
+    damage(&path, changes);
     assert!(
         !check_image(&path, &Catalog::<Stored>::new().with::<S>())
             .expect("an image")
@@ -167,9 +168,9 @@ fn close<S: Ftl<Page = Lpn>>(device: Device<S>, in_order: bool) {
 }
 
 /// Changes pages and block records, and makes their checksums right.
-fn damage(path: &Path, spec: &ImageSpec, changes: &[u8]) {
-    let header: Header = spec.header().expect("the image was made");
-    let layout = Layout::of(&header.geometry, header.page_bytes);
+fn damage(path: &Path, changes: &[u8]) {
+    let header: Header = image::header_of(path).expect("the image was made");
+    let layout = Layout::of(&header);
     let file = std::fs::File::options().read(true).write(true).open(path);
     let file = file.expect("the image was made");
     let pages = header.geometry.pages();

@@ -12,7 +12,15 @@ use crate::steps::{Outcome, Steps};
 use crate::torture::minutes;
 
 /// Targets of the crate `fuzz`.
-pub const TARGETS: [&str; 6] = ["trace", "configuration", "image", "cuts", "nbd", "rot"];
+pub const TARGETS: [&str; 7] = [
+    "trace",
+    "configuration",
+    "image",
+    "cuts",
+    "log",
+    "nbd",
+    "rot",
+];
 
 /// Targets that are fuzzed at a time: the gate is meant for two processors.
 const AT_A_TIME: usize = 2;

@@ -71,17 +71,11 @@ fn bare_target() -> Outcome {
     run(cargo(words).arg("--locked"))
 }
 
-/// The programs of others that tests use: what cannot be installed is told, and its tests say that they are skipped.
-fn programs() -> Outcome {
-    let missing = kernel::tools::install(&kernel::tools::FOR_THE_GATE);
-    match missing.is_empty() {
-        true => Outcome::Passed,
-        false => Outcome::Skipped(format!("not installed: {}", missing.join(" "))),
-    }
-}
-
 fn whole(steps: &mut Steps) {
-    steps.step("programs of others", programs);
+    // What cannot be installed is told, and its tests say that they are skipped.
+    steps.step("programs of others", || {
+        kernel::programs(&kernel::tools::FOR_THE_GATE)
+    });
     steps.step("the contract on a bare target", bare_target);
     // Without the examples, which nobody runs here: the lints have compiled them.
     let tests = "test --workspace --locked --no-fail-fast --tests";

@@ -26,6 +26,10 @@ pub struct TortureArgs {
     /// SQLite, PostMark and PostgreSQL, the process killed ten times in a row. Needs root, FUSE and loop devices
     #[arg(long, conflicts_with_all = ["minutes", "seed", "replay"])]
     kernel: bool,
+    /// Guests under QEMU whose disk is a device: QEMU and the device are killed, and what the guest had fsynced is
+    /// there when it boots again
+    #[arg(long, conflicts_with_all = ["minutes", "seed", "replay"])]
+    guests: bool,
 }
 
 /// A number of minutes, not below 0.
@@ -37,13 +41,18 @@ pub fn minutes(text: &str) -> Result<f64, String> {
 
 /// Prints the cut points tried, or the line that replays a failure.
 pub fn torture(args: &TortureArgs) -> ExitCode {
-    if args.kernel {
+    if args.kernel || args.guests {
         let mut steps = Steps::default();
         let command = ["build", "--release", "--locked", "--bin", "floatgate"];
         if steps.step("build the command", || run(&mut cargo(command))) {
-            steps.step("this machine's kernel", || {
-                kernel::long(args.scheme.as_deref())
-            });
+            let scheme = args.scheme.as_deref();
+            steps.step("programs of others", kernel::programs_of_the_long_run);
+            if args.kernel {
+                steps.step("this machine's kernel", || kernel::long(scheme));
+            }
+            if args.guests {
+                steps.step("guests under QEMU", || kernel::guests(scheme));
+            }
         }
         return steps.report();
     }

@@ -1,16 +1,24 @@
 //! The command line.
 
+mod crash;
 mod device;
+mod record;
 
 use std::path::PathBuf;
 
-pub use device::{ImageExportArgs, ImageImportArgs, ImageReadArgs, ImageWriteArgs, ServeArgs};
+pub use crash::CrashExploreArgs;
+pub use device::{
+    AttachArgs, ControlArgs, DeviceArgs, ImageExportArgs, ImageImportArgs, ImageReadArgs,
+    ImageWriteArgs, ListenArgs, MountArgs, ServeArgs, StatArgs,
+};
+
+pub use record::RecordArgs;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use floatgate_trace::stats::LogSize;
 
-/// Exit codes: 0 done, 1 `conform` or `image check` found something, 2 something in the input is wrong, 3 a bug.
+/// Exit codes: 0 done, 1 `conform`, `image check` or `crash-explore` found something, 2 something in the input is wrong, 3 a bug.
 #[derive(Debug, Parser)]
 #[command(
     name = "floatgate",
@@ -21,7 +29,7 @@ use floatgate_trace::stats::LogSize;
 #[command(
     after_help = "Begin with `floatgate compare`: all schemes on a bundled real trace, a table and a report.\n\
     Files are written whole or not at all; links are followed, devices and pipes are written into.\n\
-    Exit codes: 0 done, 1 conform or image check found something, 2 something in the input is wrong, 3 a bug."
+    Exit codes: 0 done, 1 conform, image check or crash-explore found something, 2 something in the input is wrong, 3 a bug."
 )]
 pub struct Arguments {
     /// What to do.
@@ -56,6 +64,16 @@ pub enum Command {
     Image(ImageCommand),
     /// Serve a device to clients that speak NBD: QEMU, libnbd, fio, the kernel
     Serve(ServeArgs),
+    /// Show a device as a file in a folder, through FUSE
+    Mount(MountArgs),
+    /// Attach a device to this machine as a block device (/dev/loopN)
+    Attach(AttachArgs),
+    /// Cut the power of a device that is up, take snapshots, and more
+    Control(ControlArgs),
+    /// Show what a device that is up has done
+    Stat(StatArgs),
+    /// Run a check on every state that a power cut could have left of a device that was served
+    CrashExplore(CrashExploreArgs),
     /// Check schemes and clock against conformance vectors
     Conform(ConformArgs),
     /// List the schemes, or show one and its options
@@ -499,6 +517,8 @@ pub enum TraceCommand {
     Convert(ConvertArgs),
     /// Make a synthetic trace
     Generate(GenerateArgs),
+    /// Record the requests that the kernel sends to a block device
+    Record(RecordArgs),
 }
 
 /// How a trace is read.

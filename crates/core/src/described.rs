@@ -8,6 +8,7 @@ use crate::options::Options;
 use crate::pcm::PcmSetup;
 use crate::refusal::Refusal;
 use crate::report::{Observation, SchemeCounters, Table};
+use crate::wear::WearLeveling;
 
 /// The most that one kind of mount costs: operations of the whole device, spread evenly over its dies. The merges that
 /// finish what the cut interrupted are not included: a few blocks at most, and none after a cut between two requests,
@@ -83,8 +84,23 @@ pub trait Described: Sized {
         Ok(())
     }
 
+    /// Whether a device with these options can have its wear levelled so, which is done below the scheme.
+    ///
+    /// # Errors
+    /// The refusal, of the key `wear_leveling`.
+    fn check_levelling(options: &Self::Options, leveling: WearLeveling) -> Result<(), Refusal> {
+        let _ = (options, leveling);
+        Ok(())
+    }
+
     /// The tables of the whole device as the papers count them.
     fn tables(geometry: &Geometry, options: &Self::Options) -> Vec<Table>;
+
+    /// The tables as they are now, where their size depends on what has been written; [`Described::tables`] says then what
+    /// they are at best.
+    fn tables_held(&self) -> Option<Vec<Table>> {
+        None
+    }
 
     /// Bytes of host memory that the scheme's tables take on a device of that shape; by default two page maps, one by
     /// logical and one by physical page.

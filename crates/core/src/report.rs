@@ -217,9 +217,23 @@ pub struct Named<T> {
     pub combine: Combine,
 }
 
+/// Pages of the host that passed through a write buffer of the scheme: without them the flash has other numbers than the
+/// host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Buffered {
+    /// Pages that the host wrote to the buffer.
+    pub writes: u64,
+    /// Pages programmed out of it.
+    pub programs: u64,
+    /// Pages that the host read from it.
+    pub reads: u64,
+}
+
 /// Counters of a scheme beyond those of flash and host.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct SchemeCounters {
+    /// What passed through its write buffer, for the conservation laws.
+    pub buffered: Buffered,
     /// Merges of the common kinds.
     pub merges: Merges,
     /// The scheme's own merge kinds, in the order of its page in docs/spec (blog's `reduced`).
@@ -285,6 +299,9 @@ impl SchemeCounters {
     /// Adds the counters of another instance of the same scheme.
     pub fn add(&mut self, other: &SchemeCounters, instances_so_far: u32) {
         self.merges.add(&other.merges);
+        self.buffered.writes += other.buffered.writes;
+        self.buffered.programs += other.buffered.programs;
+        self.buffered.reads += other.buffered.reads;
         for (mine, theirs) in [
             (&mut self.own_merges, &other.own_merges),
             (&mut self.extra, &other.extra),

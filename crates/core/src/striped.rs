@@ -13,6 +13,7 @@ use crate::pcm::PcmSetup;
 use crate::refusal::Refusal;
 use crate::report::{Observation, SchemeCounters, Table, combine_all};
 use crate::state::{Passed, Tape};
+use crate::wear::WearLeveling;
 
 /// One instance of `S` on every die.
 #[derive(Debug)]
@@ -86,8 +87,22 @@ impl<S: Ftl<Page = DieLpn>> Described for Striped<S> {
         S::check(&Space::one_die(&space.geometry, 0), options)
     }
 
+    fn check_levelling(options: &Self::Options, leveling: WearLeveling) -> Result<(), Refusal> {
+        S::check_levelling(options, leveling)
+    }
+
     fn tables(geometry: &Geometry, options: &Self::Options) -> Vec<Table> {
         S::tables(geometry, options)
+    }
+
+    fn tables_held(&self) -> Option<Vec<Table>> {
+        let mut sum = self.dies[0].tables_held()?;
+        for die in &self.dies[1..] {
+            for (mine, theirs) in sum.iter_mut().zip(die.tables_held()?) {
+                mine.entries += theirs.entries;
+            }
+        }
+        Some(sum)
     }
 
     fn ram_bytes(geometry: &Geometry, options: &Self::Options) -> u64 {

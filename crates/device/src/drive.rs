@@ -2,12 +2,75 @@
 
 use std::path::Path;
 
-use floatgate_core::{Ftl, Lpn};
+use floatgate_core::report::FlashCounters;
+use floatgate_core::rng::SplitMix64;
+use floatgate_core::{Ftl, Lpn, Pbn};
 
 use crate::block::{BlockDevice, SECTOR_BYTES};
+use crate::cache::CacheFigures;
 use crate::error::DeviceError;
-use crate::image::{self, Durability, ImageNand, ImageSpec};
+use crate::image::{self, Durability, Found, ImageNand, ImageSpec};
+use crate::medium::Medium;
+use crate::nand::{BlockState, Nand};
+use crate::power::{ChipCounts, Powered, Supply};
 use crate::spares::Spares;
+
+/// What a device has done since it was mounted, and what it is worn.
+#[derive(Clone, Debug, Default)]
+pub struct Figures {
+    /// The scheme's operations by cause.
+    pub scheme: FlashCounters,
+    /// The chip's operations: those of the scheme, and of spare blocks and wear levelling below it.
+    pub chip: ChipCounts,
+    /// Spare blocks that are left.
+    pub spares_left: u64,
+    /// Blocks that are bad.
+    pub bad_blocks: u64,
+    /// Good blocks.
+    pub good_blocks: u64,
+    /// Erases of all good blocks in their life.
+    pub erases: u64,
+    /// Those of the good block with the fewest.
+    pub erases_min: u32,
+    /// Those of the good block with the most.
+    pub erases_max: u32,
+    /// What mounting it found.
+    pub found: Found,
+    /// The write cache, if there is one.
+    pub cache: Option<CacheFigures>,
+}
+
+/// What becomes of writes that no flush has covered when the power goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Unflushed {
+    /// All of them reach the flash.
+    Keep,
+    /// None does.
+    Drop,
+    /// Each is drawn, and they get there in any order.
+    #[default]
+    Some,
+}
+
+/// What a power cut does to a volatile cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Loss {
+    /// Which unflushed runs of sectors reach the flash.
+    pub unflushed: Unflushed,
+    /// Whether only a part of a run may get there, and the power may go in the middle of an operation of the flash.
+    pub tear: bool,
+}
+
+/// What became of the unflushed runs of sectors.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+pub struct Lost {
+    /// Runs that reached the flash.
+    pub kept_runs: u64,
+    /// Runs that did not.
+    pub dropped_runs: u64,
+    /// Runs of which the first sectors did.
+    pub torn_runs: u64,
+}
 
 /// A mounted device of any scheme. Offsets and lengths count sectors; the promises are those of [`BlockDevice`].
 pub trait Drive: Send {
@@ -56,6 +119,27 @@ pub trait Drive: Send {
     /// # Errors
     /// As [`BlockDevice::tick`].
     fn tick(&mut self, now_ns: u64) -> Result<(), DeviceError>;
+    /// The power of its flash, if it is in hand.
+    fn supply(&mut self) -> Option<&mut Supply> {
+        None
+    }
+    /// What it has done, and what it is worn.
+    fn figures(&self) -> Figures {
+        Figures::default()
+    }
+    /// What it lies in, if it can be mounted from there again.
+    ///
+    /// # Errors
+    /// If the system has no further handle of a file.
+    fn medium(&self) -> std::io::Result<Option<Medium>> {
+        Ok(None)
+    }
+    /// The power is about to go: what has not reached the flash is lost as it is drawn. The device is not to be used
+    /// afterwards.
+    fn lose(&mut self, loss: Loss, rng: &mut SplitMix64) -> Lost {
+        let _ = (loss, rng);
+        Lost::default()
+    }
     /// Shuts the device down and closes what it lies in.
     ///
     /// # Errors
@@ -63,7 +147,7 @@ pub trait Drive: Send {
     fn close(self: Box<Self>) -> Result<(), DeviceError>;
 }
 
-impl<S: Ftl<Page = Lpn>> Drive for BlockDevice<S, Spares<ImageNand>> {
+impl<S: Ftl<Page = Lpn>> Drive for BlockDevice<S, Spares<Powered<ImageNand>>> {
     fn scheme(&self) -> &'static str {
         S::KEY
     }
@@ -108,9 +192,52 @@ impl<S: Ftl<Page = Lpn>> Drive for BlockDevice<S, Spares<ImageNand>> {
         self.tick(now_ns)
     }
 
+    fn supply(&mut self) -> Option<&mut Supply> {
+        Some(self.flash_layer_mut().nand_mut().nand_mut().supply_mut())
+    }
+
+    fn figures(&self) -> Figures {
+        let (flash, spares) = (self.flash_layer(), self.flash_layer().nand());
+        figures_of(flash.ledger.counters, spares)
+    }
+
+    fn medium(&self) -> std::io::Result<Option<Medium>> {
+        let nand = self.flash_layer().nand().nand().inner();
+        Ok(Some(Medium::new(nand, mount_again::<S>)?))
+    }
+
     fn close(self: Box<Self>) -> Result<(), DeviceError> {
         Ok(self.shut_down()?.into_nand().close()?)
     }
+}
+
+/// The same for all schemes, and compiled once.
+fn figures_of(scheme: FlashCounters, spares: &Spares<Powered<ImageNand>>) -> Figures {
+    let powered = spares.nand();
+    let nand = powered.inner();
+    let blocks = nand.geometry().blocks();
+    let is_good = |block: &Pbn| nand.block_state(*block) == BlockState::Good;
+    let good = || (0..blocks).map(Pbn).filter(is_good);
+    let erases = || good().map(|block| nand.erase_count(block));
+    let good_blocks = good().count() as u64;
+    Figures {
+        scheme,
+        chip: powered.supply().counts(),
+        spares_left: spares.spares_left(),
+        bad_blocks: u64::from(blocks) - good_blocks,
+        good_blocks,
+        erases: erases().map(u64::from).sum(),
+        erases_min: erases().min().unwrap_or(0),
+        erases_max: erases().max().unwrap_or(0),
+        found: nand.found(),
+        cache: None,
+    }
+}
+
+fn mount_again<S: Ftl<Page = Lpn>>(nand: ImageNand) -> Mounted {
+    Ok(Box::new(
+        image::mount::<S>(nand)?.with_sector_bytes(SECTOR_BYTES)?,
+    ))
 }
 
 /// A device that was mounted, or why not.

@@ -9,19 +9,8 @@ use floatgate_core::rng::SplitMix64;
 use floatgate_core::{Geometry, Pbn, Ppn};
 
 use crate::nand::{BlockState, Damage, Nand, NandError, Spare};
-use crate::spares::pairs::lower_of;
-
-/// How far the operation got when the power was cut.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CutKind {
-    /// It had not started.
-    Before,
-    /// In the middle: the page is unreadable, the pages of the block each old, unreadable or erased; or what
-    /// [`HiddenTears`] says.
-    Torn,
-    /// It was done, but not reported.
-    After,
-}
+pub use crate::tear::{CutKind, HiddenTears};
+use crate::tear::{Tear, programmed_pages};
 
 /// A power cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,27 +59,6 @@ pub struct FaultPlan {
     pub hidden_tears: HiddenTears,
     /// The power cut.
     pub cut: Option<Cut>,
-}
-
-/// What a cut may leave that does not show, beside what does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct HiddenTears {
-    /// A program: the page looks erased, or it can be read a few times and then no longer.
-    pub programs: bool,
-    /// An erase: the block looks erased, but what is programmed there is lost; or pages can be read a few times and then no
-    /// longer, at least one of them only once.
-    pub erases: bool,
-    /// The mark of a bad block: it is there or not, or it is gone after the next cut.
-    pub marks: bool,
-}
-
-impl HiddenTears {
-    /// All of them.
-    pub const ALL: Self = Self {
-        programs: true,
-        erases: true,
-        marks: true,
-    };
 }
 
 /// What failed so far.
@@ -172,6 +140,15 @@ impl<N: Damage> Faulty<N> {
         self.nand
     }
 
+    fn tear(&mut self) -> Tear<'_, N> {
+        Tear {
+            nand: &mut self.nand,
+            rng: &mut self.rng,
+            hidden: self.plan.hidden_tears,
+            paired_pages: self.plan.paired_pages,
+        }
+    }
+
     fn draw(&mut self, ppm: u32) -> bool {
         ppm > 0 && self.rng.below(1_000_000) < u64::from(ppm)
     }
@@ -199,86 +176,6 @@ impl<N: Damage> Faulty<N> {
         Err(NandError::PowerCut)
     }
 
-    fn tear_program(&mut self, page: Ppn, spare: &Spare, data: &[u8]) -> Result<(), NandError> {
-        let fate = if self.plan.hidden_tears.programs {
-            self.rng.below(3)
-        } else {
-            0
-        };
-        match fate {
-            0 => self.nand.spoil(page)?,
-            1 => self.nand.taint(page)?,
-            _ => {
-                self.nand.program(page, spare, data)?;
-                self.nand.fade(page, 1 + self.rng.below(4) as u32)?;
-            }
-        }
-        let (block, position) = self.nand.geometry().split(page);
-        let lower = lower_of(position, self.nand.geometry().pages_per_block);
-        if let Some(lower) = lower.filter(|_| self.plan.paired_pages) {
-            let lower = self.nand.geometry().ppn(block, lower);
-            if self.nand.is_programmed(lower) {
-                self.counts.lower_pages += 1;
-                self.nand.spoil(lower)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn tear_erase(&mut self, block: Pbn) -> Result<(), NandError> {
-        if self.plan.hidden_tears.erases {
-            return self.tear_erase_unseen(block);
-        }
-        for page in self.programmed_pages(block) {
-            match self.rng.below(3) {
-                0 => self.nand.vanish(page)?,
-                1 => self.nand.spoil(page)?,
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    fn tear_erase_unseen(&mut self, block: Pbn) -> Result<(), NandError> {
-        let pages = self.programmed_pages(block);
-        // One page always shows what happened, if only at its second read.
-        let (fate, once) = (self.rng.below(3), self.rng.below(pages.len().max(1) as u64));
-        for (i, &page) in (0..).zip(&pages) {
-            match (fate, self.rng.below(4)) {
-                (0, _) | (1, 0) => self.nand.taint(page)?,
-                (1, 1) => self.nand.spoil(page)?,
-                (1, 2) if i != once => {}
-                _ if i == once => self.nand.fade(page, 1)?,
-                _ => self.nand.fade(page, 1 + self.rng.below(4) as u32)?,
-            }
-        }
-        // What looked erased before is no better now.
-        let geometry = self.nand.geometry();
-        let all = (0..geometry.pages_per_block).map(|position| geometry.ppn(block, position));
-        let blank: Vec<Ppn> = all.filter(|&page| !self.nand.is_programmed(page)).collect();
-        blank.into_iter().try_for_each(|page| self.nand.taint(page))
-    }
-
-    fn tear_mark(&mut self, block: Pbn, state: BlockState) -> Result<(), NandError> {
-        // A mark is one small program: it is either there or not, unless it is only there for now.
-        if self.plan.hidden_tears.marks {
-            let fate = self.rng.below(3);
-            if fate > 0 {
-                self.nand.mark_bad(block, state)?;
-            }
-            if fate > 1 {
-                self.nand.fade_mark(block);
-            }
-        }
-        Ok(())
-    }
-
-    fn programmed_pages(&self, block: Pbn) -> Vec<Ppn> {
-        let geometry = self.nand.geometry();
-        let all = (0..geometry.pages_per_block).map(|position| geometry.ppn(block, position));
-        all.filter(|&page| self.nand.is_programmed(page)).collect()
-    }
-
     /// What reads and time do to a page.
     fn age(&mut self, page: Ppn) -> Result<(), NandError> {
         let block = self.nand.geometry().block_of(page);
@@ -289,7 +186,7 @@ impl<N: Damage> Faulty<N> {
             self.operations - self.programmed_at[page.index()],
         );
         if reads > limit.saturating_mul(2) {
-            let pages = self.programmed_pages(block);
+            let pages = programmed_pages(&self.nand, block);
             let victim = pages[self.rng.below(pages.len() as u64) as usize];
             self.counts.lost_pages += 1;
             self.nand.spoil(victim)?;
@@ -371,7 +268,12 @@ impl<N: Damage> Nand for Faulty<N> {
     fn program(&mut self, page: Ppn, spare: &Spare, data: &[u8]) -> Result<(), NandError> {
         let number = self.begin(
             |nand| nand.program(page, spare, data),
-            |faulty| faulty.tear_program(page, spare, data),
+            |faulty| {
+                let mut tear = faulty.tear();
+                let lower_pages = tear.program(page, spare, data)?;
+                faulty.counts.lower_pages += lower_pages;
+                Ok(())
+            },
         )?;
         let block = self.nand.geometry().block_of(page).index();
         let fails = self.draw(self.plan.program_failures_ppm)
@@ -397,7 +299,10 @@ impl<N: Damage> Nand for Faulty<N> {
     }
 
     fn erase(&mut self, block: Pbn) -> Result<(), NandError> {
-        let number = self.begin(|nand| nand.erase(block), |faulty| faulty.tear_erase(block))?;
+        let number = self.begin(
+            |nand| nand.erase(block),
+            |faulty| faulty.tear().erase(block),
+        )?;
         let worn = self.plan.erase_limit;
         let fails = self.draw(self.plan.erase_failures_ppm)
             || self.plan.erase_failures.contains(&number)
@@ -418,7 +323,7 @@ impl<N: Damage> Nand for Faulty<N> {
     fn mark_bad(&mut self, block: Pbn, state: BlockState) -> Result<(), NandError> {
         self.begin(
             |nand| nand.mark_bad(block, state),
-            |faulty| faulty.tear_mark(block, state),
+            |faulty| faulty.tear().mark(block, state),
         )?;
         self.nand.mark_bad(block, state)
     }

@@ -1,11 +1,13 @@
 //! The flash of a scheme on a chip with bytes: host buffer, sequence numbers, counters, program rules.
 
 use floatgate_core::flash::{
-    Cause, Flash, OobRead, Preload, Slot, SpareArea, SpareRead, start_content,
+    Cause, Flash, Oob, OobRead, Preload, Role, Slot, SpareArea, SpareRead, start_content,
 };
 use floatgate_core::ledger::Ledger;
+use floatgate_core::pcm::{Pcm, Recalled};
 use floatgate_core::{Lpn, Pbn, Ppn};
 
+use crate::entry::PcmEntry;
 use crate::nand::{Nand, NandError, Spare};
 use crate::register::{Register, Verdict};
 
@@ -29,6 +31,8 @@ pub struct NandFlash<N> {
     first: Lpn,
     /// A page of it for which there is nothing, although something was written.
     missing: Option<Lpn>,
+    /// The scheme has shut down: the entries of the phase-change memory are complete.
+    is_sealed: bool,
     /// The host's pages of the current request, by slot.
     buffer: Vec<u8>,
     scratch: Vec<u8>,
@@ -40,6 +44,7 @@ impl<N: Nand> NandFlash<N> {
     /// # Errors
     /// If the register cannot be read.
     pub fn new(mut nand: N) -> Result<Self, NandError> {
+        crate::pcm::drop_stale(&mut nand)?;
         let mut register = Register::load(&mut nand)?;
         let geometry = nand.geometry().clone();
         let mut ledger = Ledger::new(&geometry, nand.page_bytes() as u32).storing_bytes();
@@ -57,6 +62,7 @@ impl<N: Nand> NandFlash<N> {
             register,
             first: Lpn(0),
             missing: None,
+            is_sealed: false,
             buffer: Vec::new(),
             scratch: vec![0; nand.page_bytes()],
             nand,
@@ -115,7 +121,11 @@ impl<N: Nand> NandFlash<N> {
     /// # Errors
     /// As [`Nand::flush`].
     pub fn flush_with_register(&mut self) -> Result<(), NandError> {
-        self.register.keep(2, &mut self.nand)
+        self.register.keep(2, &mut self.nand)?;
+        if self.is_sealed {
+            self.nand.complete_entries();
+        }
+        Ok(())
     }
 
     fn lpn_of(&self, slot: Slot) -> Lpn {
@@ -143,6 +153,7 @@ impl<N: Nand> NandFlash<N> {
     }
 
     fn note_program(&mut self, to: Ppn, spare: &Spare, cause: Cause) {
+        self.is_sealed = false;
         self.ledger.sequence = spare.sequence;
         self.ledger.program(to, cause);
     }
@@ -151,7 +162,7 @@ impl<N: Nand> NandFlash<N> {
 impl<N: Nand> Flash for NandFlash<N> {
     type Token = ();
     type Error = NandError;
-    type Pcm = Ledger;
+    type Pcm = Self;
 
     fn ledger(&self) -> &Ledger {
         &self.ledger
@@ -216,7 +227,8 @@ impl<N: Nand> Flash for NandFlash<N> {
         let mut spare = self.spare(oob);
         match self.nand.read(from, &mut self.scratch) {
             Ok(read) => {
-                spare.lost = read.lost;
+                // A table that was forged may name the content of another page.
+                spare.lost = read.lost || read.oob.lpn != spare.oob.lpn;
                 spare.stamp = read.stamp;
             }
             Err(NandError::Unreadable { .. } | NandError::Erased { .. }) => spare.lost = true,
@@ -280,6 +292,7 @@ impl<N: Nand> Flash for NandFlash<N> {
     }
 
     fn erase(&mut self, block: Pbn, cause: Cause, _after: ()) -> Result<(), NandError> {
+        self.is_sealed = false;
         self.nand.erase(block)?;
         self.ledger.erase(block, cause);
         Ok(())
@@ -287,8 +300,8 @@ impl<N: Nand> Flash for NandFlash<N> {
 
     fn join(&mut self, _a: (), _b: ()) {}
 
-    fn pcm(&mut self) -> &mut Ledger {
-        &mut self.ledger
+    fn pcm(&mut self) -> &mut Self {
+        self
     }
 }
 
@@ -328,5 +341,67 @@ impl<N: Nand> Preload for NandFlash<N> {
         }
         self.ledger.preload(block, pages);
         Ok(())
+    }
+}
+
+impl<N: Nand> NandFlash<N> {
+    /// The entry of a page at that place; none where something else lies there, or nothing that can be read.
+    fn entry_for(&mut self, lpn: Lpn, place: Ppn) -> Option<PcmEntry> {
+        if place.is_none() {
+            return None;
+        }
+        let spare = self.nand.read_spare(place).ok()?;
+        let is_page = spare.oob.lpn == lpn && spare.oob.role == Role::Data;
+        is_page.then(|| PcmEntry {
+            place,
+            era: self
+                .nand()
+                .erase_count(self.ledger().geometry().block_of(place)),
+            sequence: spare.sequence,
+            tag: spare.oob.tag,
+        })
+    }
+}
+
+/// Time has no meaning here; the ledger counts.
+impl<N: Nand> Pcm for NandFlash<N> {
+    type Token = ();
+
+    fn read_entry(&mut self, lpn: Lpn) {
+        self.ledger.read_entry(lpn);
+    }
+
+    /// A failure of the file shows at the next operation, and at the end of the request: nothing that was acknowledged
+    /// depends on an entry.
+    fn write_entry(&mut self, lpn: Lpn, place: Ppn, _after: ()) {
+        self.ledger.write_entry(lpn, place, ());
+        if self.nand.keeps_entries() {
+            let entry = self.entry_for(lpn, place);
+            let _ = self.nand.save_entry(lpn, entry.as_ref());
+        }
+    }
+
+    fn recall(&mut self, lpn: Lpn) -> Option<Recalled> {
+        self.ledger.read_entry(lpn);
+        let entry = self.nand.load_entry(lpn).ok()??;
+        let oob = Oob {
+            lpn,
+            role: Role::Data,
+            tag: entry.tag,
+        };
+        let read = OobRead {
+            oob,
+            sequence: entry.sequence,
+        };
+        let place = entry.place;
+        crate::pcm::is_there(&entry, &self.nand).then_some(Recalled { place, read })
+    }
+
+    fn seal(&mut self) {
+        self.is_sealed = true;
+    }
+
+    fn is_sealed(&self) -> bool {
+        self.nand.has_complete_entries()
     }
 }

@@ -5,33 +5,45 @@
 //! | [`nand`] | [`Nand`]: what a chip does; a layer is a chip in front of a chip |
 //! | [`image`] | [`ImageNand`]: a chip in a file; images created, described, checked, dumped |
 //! | [`ram`] | [`RamNand`]: a chip in memory |
+//! | [`power`] | [`Powered`]: a chip whose power can be cut, and whose operations take their time |
 //! | [`faulty`] | [`Faulty`]: a chip that fails as planned, and loses power |
 //! | [`spares`] | [`Spares`]: bad blocks, wear levelling, paired pages |
 //! | [`register`] | what is known of each logical page beside the scheme |
 //! | [`flash`] | [`NandFlash`]: the flash of a scheme on any of them |
 //! | [`block`] | [`BlockDevice`]: sectors, on one scheme and one flash |
 //! | [`drive`] | [`Drive`]: a device of any scheme, mounted in a file or in memory |
+//! | [`cache`] | [`Cached`]: a volatile write cache in front of a device |
+//! | [`medium`] | [`Medium`]: what a device lies in: mounted again after a power cut, copied, replaced |
 //! | [`stored`] | [`Stored`]: all of this for a scheme chosen by name |
 
 pub mod block;
+pub mod cache;
 pub mod drive;
+pub mod entry;
 pub mod error;
 pub mod faulty;
 pub mod flash;
 pub mod image;
+pub mod medium;
 pub mod nand;
+pub mod pcm;
+pub mod power;
 pub mod ram;
 pub mod register;
 pub mod spares;
 pub mod stored;
+pub mod tear;
 
 pub use block::BlockDevice;
+pub use cache::Cached;
 pub use drive::Drive;
 pub use error::DeviceError;
 pub use faulty::Faulty;
 pub use flash::NandFlash;
 pub use image::ImageNand;
+pub use medium::Medium;
 pub use nand::{Nand, NandError};
+pub use power::Powered;
 pub use ram::RamNand;
 pub use spares::{Spares, SparesOptions};
 pub use stored::Stored;

@@ -7,6 +7,7 @@
 //! ```text
 //! NandFlash   Flash for the scheme: buffers, sequence numbers, counters, program rules
 //! Spares      bad blocks, spare blocks, wear levelling, paired pages
+//! Powered     the power, cut when asked; times
 //! Faulty      (tests) failures, wear-out, power cuts
 //! ImageNand   pages in a file          RamNand   pages in memory
 //! ```
@@ -16,6 +17,8 @@
 
 use floatgate_core::flash::Oob;
 use floatgate_core::{Geometry, Lpn, Pbn, Ppn};
+
+use crate::entry::PcmEntry;
 
 /// Bytes of a spare area that belong to the scheme.
 pub const SCHEME_BYTES: usize = 64;
@@ -333,6 +336,33 @@ pub trait Nand {
         Ok(())
     }
 
+    /// Whether the chip has phase-change memory beside it that keeps map entries. Only where [`Nand::is_settled`]: an
+    /// erase that a cut has left half done would not show in the number of erases, and entries go by that.
+    fn keeps_entries(&self) -> bool {
+        false
+    }
+
+    /// The entry of a logical page as it was last kept; one that is damaged names no place.
+    fn load_entry(&mut self, lpn: Lpn) -> Result<Option<PcmEntry>, NandError> {
+        let _ = lpn;
+        Ok(None)
+    }
+
+    /// Keeps the entry of a logical page, or that there is none. It survives a crash of the machine once
+    /// [`Nand::flush`] has returned; before, the entry before it may be there again.
+    fn save_entry(&mut self, lpn: Lpn, entry: Option<&PcmEntry>) -> Result<(), NandError> {
+        let _ = (lpn, entry);
+        Ok(())
+    }
+
+    /// Whether the entries were complete after the last change, and the chip then shut down in order.
+    fn has_complete_entries(&self) -> bool {
+        false
+    }
+
+    /// The entries are complete until the next change.
+    fn complete_entries(&mut self) {}
+
     /// Everything programmed so far may now be the only copy of flushed data, although nothing was erased: once a
     /// scheme has copied the last page out of a block, a recovery may treat the rest of that block as void.
     fn mark_at_risk(&mut self) {}
@@ -446,6 +476,21 @@ impl<N: Nand + ?Sized> Nand for &mut N {
     }
     fn save_register(&mut self, page: usize, entries: &[u64]) -> Result<(), NandError> {
         (**self).save_register(page, entries)
+    }
+    fn keeps_entries(&self) -> bool {
+        (**self).keeps_entries()
+    }
+    fn load_entry(&mut self, lpn: Lpn) -> Result<Option<PcmEntry>, NandError> {
+        (**self).load_entry(lpn)
+    }
+    fn save_entry(&mut self, lpn: Lpn, entry: Option<&PcmEntry>) -> Result<(), NandError> {
+        (**self).save_entry(lpn, entry)
+    }
+    fn has_complete_entries(&self) -> bool {
+        (**self).has_complete_entries()
+    }
+    fn complete_entries(&mut self) {
+        (**self).complete_entries();
     }
     fn mark_at_risk(&mut self) {
         (**self).mark_at_risk();

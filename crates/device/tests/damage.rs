@@ -71,7 +71,7 @@ fn sample(folder: &Path) -> PathBuf {
 }
 
 fn layout() -> Layout {
-    Layout::of(&spec().header().unwrap().geometry, PAGE_BYTES as u32)
+    Layout::of(&spec().header().unwrap())
 }
 
 fn put(path: &Path, at: u64, bytes: &[u8]) {
@@ -595,11 +595,11 @@ fn geometry_of_a_header_is_checked() {
     // Nor does one that is long enough, but would take hours and gigabytes to look through.
     let blocks = BLOCKS_MAX + 1;
     let geometry = Geometry::new(1, blocks, 4, 16, ProgramOrder::Ascending).unwrap();
-    let layout = Layout::of(&geometry, PAGE_BYTES as u32);
     let header = Header {
         geometry,
         ..spec().header().unwrap()
     };
+    let layout = Layout::of(&header);
     std::fs::write(&path, header.encode()).unwrap();
     let file = std::fs::File::options().write(true).open(&path).unwrap();
     file.set_len(layout.file_bytes).unwrap();

@@ -9,7 +9,7 @@ use floatgate_core::{Ftl, Lpn};
 use floatgate_device::image::format::Header;
 use floatgate_device::image::{Durability, ImageSpec, info, open};
 use floatgate_device::spares::pairs::PairGuard;
-use floatgate_device::{BlockDevice, ImageNand, Spares, SparesOptions};
+use floatgate_device::{BlockDevice, ImageNand, Powered, Spares, SparesOptions};
 
 fn header<S: Ftl<Page = Lpn>>(
     dies: u32,
@@ -51,7 +51,7 @@ impl OnImage {
         let path = folder.path().join("flash.img");
         let header = header::<S>(2, 30, 8, 12, self.spares);
         let nand = ImageNand::create(&path, &header, Durability::Process).unwrap();
-        let spares = Spares::format(nand, self.spares).unwrap();
+        let spares = Spares::format(Powered::new(nand, false), self.spares).unwrap();
         let device = BlockDevice::<S, _>::create(spares, &options_of::<S>(2)).unwrap();
         let mut host = Host::new(device);
         let mut rng = SplitMix64::new(self.seed);
@@ -76,10 +76,10 @@ impl OnImage {
 
 /// The device mounted from the file: closed cleanly, or left as if the process had ended.
 fn reopened<S: Ftl<Page = Lpn>>(
-    host: Host<S, Spares<ImageNand>>,
+    host: Host<S, Spares<Powered<ImageNand>>>,
     path: &std::path::Path,
     clean: bool,
-) -> Host<S, Spares<ImageNand>> {
+) -> Host<S, Spares<Powered<ImageNand>>> {
     if clean {
         let nand = host.device.shut_down().unwrap().into_nand();
         nand.close().unwrap();

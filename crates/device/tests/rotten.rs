@@ -84,10 +84,7 @@ impl Trial {
         }
         let layout = {
             let header = header_of::<S>(&case, spares, PAGE_BYTES);
-            (
-                Layout::of(&header.geometry, header.page_bytes),
-                header.geometry,
-            )
+            (Layout::of(&header), header.geometry)
         };
         let newest = images.pop().unwrap();
         let shadow = host.shadow;

@@ -9,7 +9,7 @@
 //! page mapping keeps of its blocks.
 //!
 //! **Flash state.** That of `page`, operation for operation. The whole table (SMT) lies in PCM, which has a path
-//! of its own.
+//! of its own and survives.
 //!
 //! **How it writes, reads, reclaims.** As `page`. A read that misses the QMT reads its entry from PCM first; a write
 //! programs at once and needs no old entry. Whoever comes into a full QMT drives out the entry used longest
@@ -17,9 +17,13 @@
 //! nobody waits for it. A page moved by a
 //! collection changes its entry in the QMT, or else in PCM.
 //!
-//! **Recovery.** A power cut loses the QMT, and an entry in steady use may stay newer than PCM for ever: full OOB scan,
-//! then the entries of PCM that differ are put right. A clean shutdown writes what is newer; the next start could then
-//! read its map from PCM and no flash, but what is kept of a device is its flash, so that way is modelled only.
+//! **Recovery.** A clean shutdown writes what is newer; the next start reads its map from PCM (`L` entries) and no
+//! flash. A power cut loses the QMT, and an entry in steady use may stay newer than PCM for ever, so no bound on its age
+//! helps: but its page is one that no entry of PCM names. So the start reads the entries, and the OOBs of all programmed
+//! pages that none of them names: the invalid pages and those of the lost QMT entries, 1 for each block that is not
+//! full, and no valid page that PCM knows. What it makes of them is what the full scan would, to the last page. Then the
+//! entries that differ are put right. A flash whose PCM keeps nothing is read by the full OOB scan, and so is one whose
+//! PCM names what cannot be.
 //!
 //! **Deviations and why.** Algorithm 1 resets the mark on a read hit (an update would be lost: kept here) and evicts on
 //! every write to a full QMT (the text and Fig. 7 evict on a miss only: so here). How a write that misses
@@ -31,7 +35,7 @@
 use std::sync::Arc;
 
 use crate::parts::map_cache::{CachePolicy, HitRatio, MapCache, Mark, Producers, Translation};
-use crate::parts::page_store::Moves;
+use crate::parts::page_store::{Known, Moves};
 use crate::parts::placement::{House, PageOptions, Store};
 use floatgate_core::Refusal;
 use floatgate_core::address::{Lpn, Ppn};
@@ -39,7 +43,7 @@ use floatgate_core::described::{ChipTimes, Described, RecoveryCost};
 use floatgate_core::flash::{Flash, Preload, Slot};
 use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, audited};
 use floatgate_core::geometry::{Geometry, Space};
-use floatgate_core::pcm::{MAX_CHIPS, Pcm, PcmSetup};
+use floatgate_core::pcm::{MAX_CHIPS, Pcm, PcmSetup, Recalled};
 use floatgate_core::report::{Observation, SchemeCounters, Table, bits_for};
 use floatgate_core::state;
 use floatgate_core::state::{Passed, State, Tape};
@@ -124,14 +128,27 @@ struct Qmt {
 state!(Qmt { cache, counters } fixed { put_off });
 
 impl Qmt {
+    fn of(options: &HatOptions, geometry: &Geometry) -> Self {
+        Self {
+            cache: MapCache::new(geometry.logical_pages, options.entries(), CachePolicy::Lru),
+            counters: Counters::default(),
+            put_off: Vec::new(),
+        }
+    }
+
     fn pcm_read<F: Flash>(&mut self, flash: &mut F, lpn: Lpn) -> F::Token {
         self.counters.pcm_reads += 1;
         flash.pcm().read_entry(lpn)
     }
 
-    fn pcm_write<F: Flash>(&mut self, flash: &mut F, lpn: Lpn, after: F::Token) {
+    fn pcm_write<F: Flash>(&mut self, flash: &mut F, lpn: Lpn, place: Ppn, after: F::Token) {
         self.counters.pcm_writes += 1;
-        flash.pcm().write_entry(lpn, after);
+        flash.pcm().write_entry(lpn, place, after);
+    }
+
+    fn recall<F: Flash>(&mut self, flash: &mut F, lpn: Lpn) -> Option<Recalled> {
+        self.counters.pcm_reads += 1;
+        flash.pcm().recall(lpn)
     }
 
     /// A new entry at the head of the QMT, for a write; the tail makes room for it.
@@ -139,12 +156,13 @@ impl Qmt {
         &mut self,
         flash: &mut F,
         lpn: Lpn,
+        store: &Store,
         request: &Producers<F::Token>,
     ) -> u32 {
         let tail = self.cache.victim();
         if let Some((slot, old)) = self.newer(tail) {
             let produced = request.of(self.cache.produced(slot));
-            self.pcm_write(flash, old, produced.unwrap_or_default());
+            self.pcm_write(flash, old, store.place(old), produced.unwrap_or_default());
         }
         self.cache.put(lpn, tail)
     }
@@ -166,9 +184,10 @@ impl Qmt {
     }
 
     /// The read request has issued its SMT reads. What it has driven out was produced by requests before it.
-    fn write_put_off<F: Flash>(&mut self, flash: &mut F) {
+    fn write_put_off<F: Flash>(&mut self, flash: &mut F, store: &Store) {
         for i in 0..self.put_off.len() {
-            self.pcm_write(flash, self.put_off[i], F::Token::default());
+            let lpn = self.put_off[i];
+            self.pcm_write(flash, lpn, store.place(lpn), F::Token::default());
         }
         self.put_off.clear();
     }
@@ -181,13 +200,18 @@ struct Moved<'a, T> {
 }
 
 impl<F: Flash> Moves<F> for Moved<'_, F::Token> {
-    fn moved(&mut self, flash: &mut F, lpn: Lpn, _to: Ppn, done: F::Token) {
+    #[inline(always)]
+    fn expects(&self, lpn: Lpn) {
+        self.qmt.cache.prefetch(lpn);
+    }
+
+    fn moved(&mut self, flash: &mut F, lpn: Lpn, to: Ppn, done: F::Token) {
         match self.qmt.cache.slot(lpn) {
             Some(slot) => {
                 let mark = self.request.note(done);
                 self.qmt.cache.set_dirty(slot, mark);
             }
-            None => self.qmt.pcm_write(flash, lpn, done),
+            None => self.qmt.pcm_write(flash, lpn, to, done),
         }
     }
 }
@@ -203,27 +227,29 @@ pub struct Hat {
 state!(Hat { store, qmt } fixed { lookup });
 
 impl Hat {
-    fn of(options: &HatOptions, store: Store) -> Self {
-        let pages = store.geometry().logical_pages;
-        Self {
-            store,
-            qmt: Qmt {
-                cache: MapCache::new(pages, options.entries(), CachePolicy::Lru),
-                counters: Counters::default(),
-                put_off: Vec::new(),
-            },
-            lookup: options.invalidate_lookup,
+    /// Puts the entries of the SMT right that say something else than what was found.
+    fn renew_smt<F: Flash>(&mut self, flash: &mut F, entries: &[Option<Recalled>]) {
+        for (lpn, entry) in (0..).map(Lpn).zip(entries) {
+            let place = self.store.place(lpn);
+            if entry.map_or(Ppn::NONE, |entry| entry.place) != place {
+                self.qmt.pcm_write(flash, lpn, place, F::Token::default());
+            }
         }
     }
 
-    /// Puts the SMT right after a scan: every entry is read, and written if it differs. What survives of a device is its
-    /// flash, so the SMT counts as blank: the entries that differ are those of the pages that were found.
-    fn renew_smt<F: Flash>(&mut self, flash: &mut F) {
-        for lpn in (0..self.store.geometry().logical_pages).map(Lpn) {
-            let read = self.qmt.pcm_read(flash, lpn);
-            if self.store.place(lpn).is_some() {
-                self.qmt.pcm_write(flash, lpn, read);
+    /// The blocks and pages, by what the SMT says and the flash besides.
+    fn mount_store<F: Flash>(
+        space: &Space,
+        options: &HatOptions,
+        known: &Known<'_>,
+        flash: &mut F,
+    ) -> Result<Store, MountError<F::Error>> {
+        match Store::recover(space, &options.page, known, flash) {
+            // Entries that fit no device are none of ours: the flash decides.
+            Err(MountError::Refused(_)) if !known.places.is_empty() => {
+                Store::recover(space, &options.page, &Known::default(), flash)
             }
+            outcome => outcome,
         }
     }
 
@@ -254,7 +280,7 @@ impl Hat {
                 if self.lookup == InvalidateLookup::Pcm {
                     self.qmt.pcm_read(flash, lpn);
                 }
-                self.qmt.insert_written(flash, lpn, request)
+                self.qmt.insert_written(flash, lpn, &self.store, request)
             }
         };
         let mark = request.note(done);
@@ -296,7 +322,9 @@ impl Hat {
         match self.qmt.cache.slot(lpn) {
             Some(entry) if old.is_some() => self.qmt.cache.set_dirty(entry, Mark::NONE),
             Some(_) => {}
-            None => self.qmt.pcm_write(flash, lpn, F::Token::default()),
+            None => self
+                .qmt
+                .pcm_write(flash, lpn, Ppn::NONE, F::Token::default()),
         }
     }
 }
@@ -351,19 +379,31 @@ impl Described for Hat {
     }
 
     /// After a clean shutdown the table in PCM is complete: its entries give the valid pages too, and no flash is
-    /// read. That way is modelled only: a flash bears no PCM, so [`Ftl::recover`] has no table to read.
-    fn recovery_costs(geometry: &Geometry, _options: &HatOptions) -> Vec<RecoveryCost> {
+    /// read. After a cut all but the entries of the QMT are right, so on a device that is written all over that many pages
+    /// more than the invalid ones are read; trimmed pages are invalid ones.
+    fn recovery_costs(geometry: &Geometry, options: &HatOptions) -> Vec<RecoveryCost> {
         let pcm_reads = geometry.logical_pages.into();
         let scan = RecoveryCost {
             pcm_reads,
             ..RecoveryCost::scan("full scan", geometry.pages().into())
+        };
+        let certain = u64::from(geometry.logical_pages).saturating_sub(options.entries());
+        let unnamed = RecoveryCost {
+            pcm_reads,
+            ..RecoveryCost::scan(
+                "table in PCM, every page written",
+                u64::from(geometry.pages()) - certain,
+            )
         };
         let table = RecoveryCost {
             is_after_shutdown: true,
             pcm_reads,
             ..RecoveryCost::scan("table in PCM", 0)
         };
-        vec![scan, table]
+        match Store::<House>::uses_known(&options.page, geometry) {
+            true => vec![scan, unnamed, table],
+            false => vec![scan],
+        }
     }
 
     fn counters(&self) -> SchemeCounters {
@@ -401,19 +441,42 @@ impl Ftl for Hat {
     ) -> Result<Self, MountError<F::Error>> {
         Self::check(space, options)?;
         let store = Store::format(space, &options.page, start, flash)?;
-        Ok(Self::of(options, store))
+        for lpn in (0..space.geometry.logical_pages).map(Lpn) {
+            if store.place(lpn).is_some() {
+                flash.preload_entry(lpn, store.place(lpn));
+            }
+        }
+        Ok(Self {
+            store,
+            qmt: Qmt::of(options, &space.geometry),
+            lookup: options.invalidate_lookup,
+        })
     }
 
     fn recover<F: Flash>(
         space: &Space,
         options: &HatOptions,
-        _means: RecoveryMode,
+        means: RecoveryMode,
         flash: &mut F,
     ) -> Result<Self, MountError<F::Error>> {
         Self::check(space, options)?;
-        let store = Store::recover(space, &options.page, flash)?;
-        let mut hat = Self::of(options, store);
-        hat.renew_smt(flash);
+        let is_sealed = flash.pcm().is_sealed();
+        let mut qmt = Qmt::of(options, &space.geometry);
+        let pages = (0..space.geometry.logical_pages).map(Lpn);
+        let entries: Vec<_> = pages.map(|lpn| qmt.recall(flash, lpn)).collect();
+        let known = match means {
+            RecoveryMode::FullScan => Known::default(),
+            RecoveryMode::Fastest => Known {
+                places: &entries,
+                is_all: is_sealed,
+            },
+        };
+        let mut hat = Self {
+            store: Self::mount_store(space, options, &known, flash)?,
+            qmt,
+            lookup: options.invalidate_lookup,
+        };
+        hat.renew_smt(flash, &entries);
         audited(hat, flash)
     }
 
@@ -455,7 +518,7 @@ impl Ftl for Hat {
     fn read<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
         run.iter()
             .try_for_each(|(lpn, slot)| self.read_in(flash, slot, lpn))?;
-        self.qmt.write_put_off(flash);
+        self.qmt.write_put_off(flash, &self.store);
         Ok(())
     }
 
@@ -468,10 +531,13 @@ impl Ftl for Hat {
         for slot in 0..self.qmt.cache.len() {
             if self.qmt.cache.is_dirty(slot) {
                 let lpn = self.qmt.cache.lpn(slot);
-                self.qmt.pcm_write(flash, lpn, F::Token::default());
+                let place = self.store.place(lpn);
+                self.qmt.pcm_write(flash, lpn, place, F::Token::default());
                 self.qmt.cache.set_clean(slot);
             }
         }
+        flash.drain();
+        flash.pcm().seal();
         Ok(())
     }
 
@@ -486,6 +552,7 @@ impl Ftl for Hat {
     #[inline(always)]
     fn prefetch(&self, lpn: Lpn) {
         self.store.prefetch(lpn);
+        self.qmt.cache.prefetch(lpn);
     }
 
     fn state(&mut self, tape: &mut Tape<'_>) -> Passed {

@@ -11,6 +11,7 @@
 pub mod bast;
 pub mod block;
 pub mod blog;
+pub mod cdftl;
 pub mod dftl;
 pub mod fast;
 pub mod faster;
@@ -21,9 +22,12 @@ pub mod hints;
 pub mod kast;
 pub mod last;
 pub mod last_plus_plus;
+pub mod leaftl;
 pub mod page;
 pub mod parts;
+pub mod sftl;
 pub mod superblock;
+pub mod tpftl;
 
 use floatgate_core::Striped;
 use floatgate_core::catalog::{Catalog, Life};
@@ -43,6 +47,10 @@ pub fn catalog<L: Life>() -> Catalog<L> {
         .with::<Striped<last::Last>>()
         .with::<last_plus_plus::LastPlusPlus>()
         .with::<dftl::Dftl>()
+        .with::<tpftl::Tpftl>()
+        .with::<sftl::Sftl>()
+        .with::<cdftl::Cdftl>()
         .with::<hat::Hat>()
+        .with::<Striped<leaftl::LeaFtl>>()
         .with::<Striped<blog::Blog>>()
 }

@@ -25,6 +25,7 @@
 
 use std::sync::Arc;
 
+use crate::parts::page_store::Known;
 use crate::parts::placement::{House, PageOptions, Rules, Store};
 use floatgate_core::Refusal;
 use floatgate_core::address::{Lpn, Ppn};
@@ -131,7 +132,7 @@ impl<R: Rules> Ftl for PageBy<R> {
         _means: RecoveryMode,
         flash: &mut F,
     ) -> Result<Self, MountError<F::Error>> {
-        let store = Store::recover(space, options, flash)?;
+        let store = Store::recover(space, options, &Known::default(), flash)?;
         let page = Self {
             store,
             host_pages: 0,

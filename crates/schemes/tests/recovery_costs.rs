@@ -140,8 +140,8 @@ fn map_blocks_bound_what_is_read() {
 }
 
 #[test]
-fn page_block_and_gftl_scan() {
-    for scheme in ["page", "block", "gftl"] {
+fn page_block_gftl_and_leaftl_scan() {
+    for scheme in ["page", "block", "gftl", "leaftl"] {
         let mut case = Case {
             requests: 400,
             ..Case::small(1, 24, 8, 14)
@@ -155,7 +155,7 @@ fn page_block_and_gftl_scan() {
         assert_eq!([reads, programs, erases], [0, 0, 0], "{scheme}");
         // Page mapping stops at the first erased page of a block.
         assert!(
-            oobs == costs[0].oob_reads || scheme == "page" && oobs > 14 * 8,
+            oobs == costs[0].oob_reads || ["page", "leaftl"].contains(&scheme) && oobs > 14 * 8,
             "{scheme}"
         );
     }

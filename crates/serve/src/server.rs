@@ -22,7 +22,7 @@ use crate::wire::Wire;
 /// nothing.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How often the server looks for its end.
-const ROUND: Duration = Duration::from_millis(100);
+pub(crate) const ROUND: Duration = Duration::from_millis(100);
 /// How long clients may take to read their last replies when the server ends.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -194,21 +194,22 @@ fn part(connections: &[Connection], how: Shutdown) {
     }
 }
 
-/// Waits for a client, for a round at most.
-fn wait(listener: BorrowedFd<'_>) {
+/// Waits for a client, for a round at most; whether there is one.
+pub(crate) fn wait(listener: BorrowedFd<'_>) -> bool {
     let round = Timespec {
         tv_sec: 0,
         tv_nsec: ROUND.as_nanos() as _,
     };
     // A signal ends the wait early, which does no harm.
-    let _ = poll(
+    let ready = poll(
         &mut [PollFd::from_borrowed_fd(listener, PollFlags::IN)],
         Some(&round),
     );
+    ready.is_ok_and(|count| count > 0)
 }
 
 /// Removes the socket of a server that is no more.
-fn remove_abandoned(path: &Path) -> io::Result<()> {
+pub(crate) fn remove_abandoned(path: &Path) -> io::Result<()> {
     let Ok(found) = path.symlink_metadata() else {
         return Ok(());
     };
@@ -222,7 +223,7 @@ fn remove_abandoned(path: &Path) -> io::Result<()> {
     }
 }
 
-fn identity(path: &Path) -> io::Result<(u64, u64)> {
+pub(crate) fn identity(path: &Path) -> io::Result<(u64, u64)> {
     let found = path.symlink_metadata()?;
     Ok((found.dev(), found.ino()))
 }

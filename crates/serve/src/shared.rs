@@ -2,12 +2,16 @@
 //! all that wait for one.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use floatgate_device::{DeviceError, Drive};
 
+use crate::power::{Power, Setup, Step};
+use crate::stat::{Ended, Kind};
 use crate::tap::{Asked, Change, Tap};
+
+mod any;
 
 /// Bytes of a piece: how long the lock is held for one client while another waits. A trim is cut too, since the
 /// device holds a buffer as long as its range.
@@ -57,9 +61,11 @@ pub struct Extent {
 
 /// The device of all clients.
 pub struct Shared {
-    state: Mutex<State>,
+    pub(crate) state: Mutex<State>,
+    pub(crate) ended: Mutex<Ended>,
     start: Instant,
     export: Export,
+    scheme: &'static str,
     page_bytes: u64,
     piece_bytes: u64,
     zeroes: Vec<u8>,
@@ -67,10 +73,11 @@ pub struct Shared {
     flushes_asked: AtomicU64,
 }
 
-struct State {
-    /// None once it was closed.
-    drive: Option<Box<dyn Drive>>,
-    taps: Vec<Box<dyn Tap>>,
+pub(crate) struct State {
+    /// None once it was closed, and while the power is off.
+    pub(crate) drive: Option<Box<dyn Drive>>,
+    pub(crate) power: Power,
+    pub(crate) taps: Vec<Box<dyn Tap>>,
     /// Requests since the last look at it.
     requests: u64,
     /// All flushes up to this number were asked for before the last one that was done began.
@@ -86,6 +93,12 @@ impl std::fmt::Debug for Shared {
 impl Shared {
     /// A device that nobody uses yet.
     pub fn new(drive: Box<dyn Drive>, taps: Vec<Box<dyn Tap>>) -> Self {
+        Self::with(drive, taps, Setup::default())
+    }
+
+    /// The same, as a drive: with a write cache, at the pace of a flash, with a power cut to come.
+    pub fn with(drive: Box<dyn Drive>, taps: Vec<Box<dyn Tap>>, setup: Setup) -> Self {
+        let (drive, power) = Power::new(drive, setup);
         let page_bytes = drive.page_bytes() as u64;
         let export = Export {
             bytes: drive.sectors() * drive.sector_bytes() as u64,
@@ -97,15 +110,18 @@ impl Shared {
         let piece_bytes = PIECE_BYTES.next_multiple_of(page_bytes);
         Self {
             export,
+            scheme: drive.scheme(),
             page_bytes,
             piece_bytes,
             state: Mutex::new(State {
                 drive: Some(drive),
+                power,
                 taps,
                 requests: 0,
                 flushed: 0,
             }),
             flushes_asked: AtomicU64::new(0),
+            ended: Mutex::new(Ended::new()),
             start: Instant::now(),
             zeroes: vec![0; piece_bytes as usize],
         }
@@ -113,29 +129,49 @@ impl Shared {
 
     /// The lock. A thread that panicked with it left the scheme in the middle of something: nobody uses the device
     /// after that, and it is left as a power cut would leave it.
-    fn lock(&self) -> Result<MutexGuard<'_, State>, Failure> {
+    pub(crate) fn lock(&self) -> Result<MutexGuard<'_, State>, Failure> {
         self.state.lock().map_err(|_| Failure::Io)
     }
 
-    fn on<T>(
+    /// A request from its arrival to its answer: where the flash takes its time, the answer waits for it, outside the
+    /// lock.
+    fn timed(
         &self,
-        ask: impl FnOnce(&mut dyn Drive) -> Result<T, DeviceError>,
-    ) -> Result<T, Failure> {
-        self.lock()?.on(ask)
+        kind: Kind,
+        bytes: u64,
+        work: impl FnOnce(&mut u64) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let (began_ns, mut until_ns) = (self.now_ns(), 0);
+        let outcome = work(&mut until_ns);
+        let now_ns = self.now_ns();
+        if until_ns > now_ns {
+            std::thread::sleep(Duration::from_nanos(until_ns - now_ns));
+        }
+        let took_ns = self.now_ns() - began_ns;
+        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        if until_ns > 0 && until_ns < now_ns {
+            ended.note_lag(now_ns - until_ns);
+        }
+        ended.note(kind, bytes, took_ns, outcome.is_ok());
+        outcome
     }
 
     /// One piece of a change; whoever listens hears of it once it is done.
     fn change(
         &self,
         change: &Change<'_>,
-        make: impl FnOnce(&mut dyn Drive) -> Result<(), DeviceError>,
+        until_ns: &mut u64,
+        make: impl FnOnce(&mut dyn Drive, u64) -> Result<(), DeviceError>,
     ) -> Result<(), Failure> {
         let mut state = self.lock()?;
-        state.on(|drive| {
-            drive.tick(self.now_ns())?;
-            make(drive)
+        let (now_ns, step) = (self.now_ns(), Step::of(change));
+        let place = state.power.place_of(&step, self.export);
+        state.change(step, now_ns, until_ns, |drive| {
+            drive.tick(now_ns)?;
+            make(drive, place)
         })?;
         state.taps.iter_mut().for_each(|tap| tap.done(change));
+        state.note_done();
         Ok(())
     }
 
@@ -154,6 +190,11 @@ impl Shared {
     /// What clients have to know.
     pub fn export(&self) -> Export {
         self.export
+    }
+
+    /// Key of the scheme.
+    pub fn scheme(&self) -> &'static str {
+        self.scheme
     }
 
     /// Nanoseconds since the device was put up.
@@ -183,18 +224,21 @@ impl Shared {
     /// # Errors
     /// If the device fails, or a page of it is lost.
     pub fn read(&self, offset: u64, data: &mut [u8]) -> Result<(), Failure> {
-        self.asked(Asked::Read {
-            offset,
-            bytes: data.len() as u64,
-        })?;
-        for (at, bytes) in self.pieces(offset, data.len() as u64) {
-            let data = &mut data[(at - offset) as usize..][..bytes as usize];
-            self.on(|drive| {
-                drive.tick(self.now_ns())?;
-                drive.read(self.sector(at), data)
-            })?;
-        }
-        Ok(())
+        let bytes = data.len() as u64;
+        self.timed(Kind::Read, bytes, |until_ns| {
+            self.asked(Asked::Read { offset, bytes })?;
+            for (at, bytes) in self.pieces(offset, bytes) {
+                let data = &mut data[(at - offset) as usize..][..bytes as usize];
+                let mut state = self.lock()?;
+                state.power.check_readable(at, bytes)?;
+                let now_ns = self.now_ns();
+                state.on(now_ns, until_ns, |drive| {
+                    drive.tick(now_ns)?;
+                    drive.read(self.sector(at), data)
+                })?;
+            }
+            Ok(())
+        })
     }
 
     /// Writes bytes; with `fua` (force unit access) they survive a crash of the machine when this returns.
@@ -202,15 +246,20 @@ impl Shared {
     /// # Errors
     /// If the device fails, or is read-only.
     pub fn write(&self, offset: u64, data: &[u8], fua: bool) -> Result<(), Failure> {
-        self.asked(Asked::Write {
-            offset,
-            bytes: data.len() as u64,
-            fua,
-        })?;
-        self.write_pieces(offset, data, fua)
+        let bytes = data.len() as u64;
+        self.timed(Kind::Write, bytes, |until_ns| {
+            self.asked(Asked::Write { offset, bytes, fua })?;
+            self.write_pieces(offset, data, fua, until_ns)
+        })
     }
 
-    fn write_pieces(&self, offset: u64, data: &[u8], fua: bool) -> Result<(), Failure> {
+    fn write_pieces(
+        &self,
+        offset: u64,
+        data: &[u8],
+        fua: bool,
+        until_ns: &mut u64,
+    ) -> Result<(), Failure> {
         for (at, bytes) in self.pieces(offset, data.len() as u64) {
             let data = &data[(at - offset) as usize..][..bytes as usize];
             let change = Change::Write {
@@ -218,9 +267,9 @@ impl Shared {
                 data,
                 fua,
             };
-            self.change(&change, |drive| match fua {
-                true => drive.write_through(self.sector(at), data),
-                false => drive.write(self.sector(at), data),
+            self.change(&change, until_ns, |drive, place| match fua {
+                true => drive.write_through(self.sector(place), data),
+                false => drive.write(self.sector(place), data),
             })?;
         }
         Ok(())
@@ -231,14 +280,16 @@ impl Shared {
     /// # Errors
     /// As [`Shared::write`].
     pub fn trim(&self, offset: u64, bytes: u64) -> Result<(), Failure> {
-        self.asked(Asked::Trim { offset, bytes })?;
-        self.trim_pieces(offset, bytes)
+        self.timed(Kind::Trim, bytes, |until_ns| {
+            self.asked(Asked::Trim { offset, bytes })?;
+            self.trim_pieces(offset, bytes, until_ns)
+        })
     }
 
-    fn trim_pieces(&self, offset: u64, bytes: u64) -> Result<(), Failure> {
+    fn trim_pieces(&self, offset: u64, bytes: u64, until_ns: &mut u64) -> Result<(), Failure> {
         for (at, bytes) in self.pieces(offset, bytes) {
             let change = Change::Trim { offset: at, bytes };
-            self.change(&change, |drive| {
+            self.change(&change, until_ns, |drive, at| {
                 drive.trim(self.sector(at), self.sector(bytes))
             })?;
         }
@@ -250,7 +301,19 @@ impl Shared {
     /// # Errors
     /// As [`Shared::write`].
     pub fn write_zeroes(&self, offset: u64, bytes: u64, may_drop: bool) -> Result<(), Failure> {
-        self.asked(Asked::WriteZeroes { offset, bytes })?;
+        self.timed(Kind::WriteZeroes, bytes, |until_ns| {
+            self.asked(Asked::WriteZeroes { offset, bytes })?;
+            self.zero_pieces(offset, bytes, may_drop, until_ns)
+        })
+    }
+
+    fn zero_pieces(
+        &self,
+        offset: u64,
+        bytes: u64,
+        may_drop: bool,
+        until_ns: &mut u64,
+    ) -> Result<(), Failure> {
         let end = offset + bytes;
         let (mut first, mut last) = (end, end);
         if may_drop {
@@ -262,10 +325,10 @@ impl Shared {
         }
         for (from, to) in [(offset, first), (last, end)] {
             for (at, bytes) in self.pieces(from, to - from) {
-                self.write_pieces(at, &self.zeroes[..bytes as usize], false)?;
+                self.write_pieces(at, &self.zeroes[..bytes as usize], false, until_ns)?;
             }
         }
-        self.trim_pieces(first, last - first)
+        self.trim_pieces(first, last - first, until_ns)
     }
 
     /// Returns once all that was acknowledged to anyone survives a crash of the machine. Those that wait while another
@@ -276,18 +339,26 @@ impl Shared {
     pub fn flush(&self) -> Result<(), Failure> {
         // What this client was told is done before it asks, so a flush that begins after this covers it.
         let ours = self.flushes_asked.fetch_add(1, Ordering::SeqCst) + 1;
+        self.timed(Kind::Flush, 0, |until_ns| self.flush_once(ours, until_ns))
+    }
+
+    fn flush_once(&self, ours: u64, until_ns: &mut u64) -> Result<(), Failure> {
         self.asked(Asked::Flush)?;
         let mut state = self.lock()?;
         if state.flushed >= ours && state.drive.is_some() {
+            *until_ns = (*until_ns).max(state.power.flushed_until_ns);
             return Ok(());
         }
         let covered = self.flushes_asked.load(Ordering::SeqCst);
-        state.on(|drive| drive.flush())?;
+        let now_ns = self.now_ns();
+        state.change(Step::Flush, now_ns, until_ns, |drive| drive.flush())?;
+        state.power.note_flush(*until_ns);
         state.flushed = covered;
         state
             .taps
             .iter_mut()
             .for_each(|tap| tap.done(&Change::Flush));
+        state.note_done();
         Ok(())
     }
 
@@ -314,7 +385,7 @@ impl Shared {
     ) -> Result<(), Failure> {
         extents.clear();
         let end = offset + u64::from(bytes);
-        self.on(|drive| {
+        self.lock()?.on(self.now_ns(), &mut 0, |drive| {
             let mut at = offset;
             while at < end {
                 let page = at / self.page_bytes;
@@ -350,9 +421,12 @@ impl Shared {
         };
         let is_idle = state.requests == *seen;
         *seen = state.requests;
-        if let (true, Some(drive)) = (is_idle, state.drive.as_deref_mut()) {
+        if is_idle && state.drive.is_some() {
+            let now_ns = self.now_ns();
             // A failure ends writing; the next client that writes is told.
-            let _ = drive.tick(self.now_ns());
+            let _ = state.on(now_ns, &mut 0, |drive| drive.tick(now_ns));
+            // Nobody asked for that.
+            state.requests = *seen;
         }
     }
 
@@ -376,14 +450,38 @@ impl Shared {
 }
 
 impl State {
-    fn on<T>(
+    /// Asks the device for something. Where its flash takes its time, `until_ns` becomes when it is done; if the power went
+    /// in the middle of it, that is a failure whatever the device says.
+    pub(crate) fn on<T>(
         &mut self,
+        now_ns: u64,
+        until_ns: &mut u64,
         ask: impl FnOnce(&mut dyn Drive) -> Result<T, DeviceError>,
     ) -> Result<T, Failure> {
         self.requests += 1;
         let drive = self.drive.as_deref_mut().ok_or(Failure::Io)?;
-        ask(drive).map_err(failure_of)
+        if !self.power.is_watched() {
+            return ask(drive).map_err(failure_of);
+        }
+        begin(drive, now_ns);
+        let outcome = ask(drive);
+        if let Some(end_ns) = end(drive) {
+            *until_ns = (*until_ns).max(end_ns);
+        }
+        self.check_power()?;
+        outcome.map_err(failure_of)
     }
+}
+
+fn begin(drive: &mut dyn Drive, now_ns: u64) {
+    if let Some(pace) = drive.supply().and_then(|supply| supply.pace()) {
+        pace.begin(now_ns);
+    }
+}
+
+fn end(drive: &mut dyn Drive) -> Option<u64> {
+    let pace = drive.supply().and_then(|supply| supply.pace())?;
+    Some(pace.end_ns())
 }
 
 fn failure_of(error: DeviceError) -> Failure {

@@ -486,7 +486,7 @@ impl<C: Clock> Pcm for SimFlash<C> {
         self.issue(OpKind::PcmRead, chip, C::Token::default())
     }
 
-    fn write_entry(&mut self, lpn: Lpn, after: C::Token) {
+    fn write_entry(&mut self, lpn: Lpn, _place: Ppn, after: C::Token) {
         self.ledger.counters.pcm_writes += 1;
         let chip = lpn.0 % self.pcm_chips;
         self.issue(OpKind::PcmWrite, chip, after);

@@ -319,7 +319,9 @@ fn check_scheme<S: Ftl<Page = Lpn>>(config: &RunConfig) -> Result<(), Refusal> {
     closed_form(config)?;
     let geometry = config.device.geometry()?;
     config.host.check()?;
-    S::check(&Space::whole(&geometry), &options_of::<S>(config)?)
+    let options = options_of::<S>(config)?;
+    S::check_levelling(&options, config.device.wear_leveling)?;
+    S::check(&Space::whole(&geometry), &options)
 }
 
 fn drive_scheme<S: Ftl<Page = Lpn>>(config: &RunConfig) -> Result<Box<dyn Driven>, Refusal> {

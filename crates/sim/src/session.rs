@@ -108,6 +108,7 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
         let geometry = config.device.geometry()?;
         config.host.check()?;
         let options = options_of::<S>(config)?;
+        S::check_levelling(&options, config.device.wear_leveling)?;
         let mut machine = config.device.machine();
         machine.pcm = S::pcm(&options);
         let mut flash = SimFlash::new(&geometry, &machine, config.device.copyback);

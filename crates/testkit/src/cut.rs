@@ -1,9 +1,10 @@
 //! A flash whose power fails: [`RamFlash`] with a count of operations after which everything stops.
 
 use crate::ram::RamFlash;
-use floatgate_core::address::{Pbn, Ppn};
+use floatgate_core::address::{Lpn, Pbn, Ppn};
 use floatgate_core::flash::{Cause, Flash, Preload, Slot, SpareArea, SpareRead};
 use floatgate_core::ledger::Ledger;
+use floatgate_core::pcm::{Pcm, Recalled};
 
 /// Why an operation was not done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,13 +15,15 @@ pub enum Failure {
     Unreadable(Ppn),
 }
 
-/// An operation that changes the flash.
+/// An operation that changes the flash, or the phase-change memory beside it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Change {
     /// The program of a page, by whatever call.
     Program(Ppn),
     /// The erase of a block.
     Erase(Pbn),
+    /// The write of a page's entry in the phase-change memory: it is done or not, and never torn.
+    Entry(Lpn),
 }
 
 /// How the operation that is cut ends.
@@ -36,7 +39,7 @@ impl Tear {
     /// Leaves the change to a flash that the cut leaves.
     pub fn apply(self, ram: &mut RamFlash, change: Change) {
         match (self, change) {
-            (Self::Clean, _) => {}
+            (Self::Clean, _) | (_, Change::Entry(_)) => {}
             (Self::Torn(_), Change::Program(to)) => ram.tear_program(to),
             (Self::Torn(seed), Change::Erase(block)) => ram.tear_erase(block, seed),
         }
@@ -114,7 +117,7 @@ impl AsMut<RamFlash> for CutFlash {
 impl Flash for CutFlash {
     type Token = ();
     type Error = Failure;
-    type Pcm = Ledger;
+    type Pcm = Self;
 
     fn ledger(&self) -> &Ledger {
         &self.ram.ledger
@@ -192,8 +195,37 @@ impl Flash for CutFlash {
 
     fn join(&mut self, _a: (), _b: ()) {}
 
-    fn pcm(&mut self) -> &mut Ledger {
-        &mut self.ram.ledger
+    fn pcm(&mut self) -> &mut Self {
+        self
+    }
+}
+
+impl Pcm for CutFlash {
+    type Token = ();
+
+    fn read_entry(&mut self, lpn: Lpn) {
+        self.ram.read_entry(lpn);
+    }
+
+    /// That the power is gone shows at the next operation of the flash.
+    fn write_entry(&mut self, lpn: Lpn, place: Ppn, after: ()) {
+        if self.change(Change::Entry(lpn)).is_ok() {
+            self.ram.write_entry(lpn, place, after);
+        }
+    }
+
+    fn recall(&mut self, lpn: Lpn) -> Option<Recalled> {
+        self.ram.recall(lpn)
+    }
+
+    fn seal(&mut self) {
+        if self.alive().is_ok() {
+            self.ram.seal();
+        }
+    }
+
+    fn is_sealed(&self) -> bool {
+        self.ram.is_sealed()
     }
 }
 
@@ -215,5 +247,9 @@ impl Preload for CutFlash {
         fill: impl FnMut(u32, &mut [u8]),
     ) -> Result<(), Failure> {
         sure(self.ram.preload_map(block, pages, oob_of, fill))
+    }
+
+    fn preload_entry(&mut self, lpn: Lpn, place: Ppn) {
+        self.ram.preload_entry(lpn, place);
     }
 }

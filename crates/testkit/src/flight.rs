@@ -8,18 +8,22 @@
 use std::convert::Infallible;
 
 use crate::cut::{Change, Tear};
-use crate::ram::{RamFlash, StoredPage};
+use crate::ram::{KeptEntry, RamFlash, StoredPage};
 use floatgate_core::address::{Lpn, Pbn, Ppn};
 use floatgate_core::flash::{Cause, Flash, Preload, Slot, SpareArea, SpareRead};
 use floatgate_core::ledger::Ledger;
-use floatgate_core::pcm::Pcm;
+use floatgate_core::pcm::{Pcm, Recalled};
 use floatgate_core::rng::SplitMix64;
 
 /// What an operation leaves on the flash.
 #[derive(Clone, Debug)]
 enum Effect {
-    /// A read, or an access of the phase-change memory: it is there because others wait for it.
+    /// A read: it is there because others wait for it.
     Nothing,
+    /// The write of an entry of the phase-change memory.
+    Entry(Lpn, Option<KeptEntry>),
+    /// All entries are as they should be.
+    Seal,
     Program(Ppn, Box<StoredPage>),
     Erase(Pbn),
 }
@@ -30,13 +34,15 @@ impl Effect {
             Self::Nothing => {}
             Self::Program(to, page) => ram.program_stored(*to, (**page).clone()),
             Self::Erase(block) => ram.erase_block(*block),
+            Self::Entry(lpn, entry) => ram.put_entry(*lpn, *entry),
+            Self::Seal => ram.seal(),
         }
     }
 
     /// Whether there was something to tear.
     fn tear(&self, ram: &mut RamFlash, chaos: u64) -> bool {
         let change = match *self {
-            Self::Nothing => return false,
+            Self::Nothing | Self::Entry(..) | Self::Seal => return false,
             Self::Program(to, _) => Change::Program(to),
             Self::Erase(block) => Change::Erase(block),
         };
@@ -93,6 +99,8 @@ pub struct FlightFlash {
     nodes: Vec<Node>,
     /// By block: programs of copies out of it since its last erase, and what else its next one waits for.
     copied_out: Vec<Vec<usize>>,
+    /// By page: its last program, by number.
+    programmed_by: Vec<Option<usize>>,
     /// By block: programs on other dies that have replaced pages of it since.
     replaced: Vec<Vec<usize>>,
     /// What the completion of the request in work waits for.
@@ -111,6 +119,7 @@ impl FlightFlash {
     pub fn new(ram: RamFlash, reach: usize) -> Self {
         let geometry = ram.ledger.geometry();
         let (devices, blocks) = (geometry.dies as usize + 1, geometry.blocks() as usize);
+        let pages = geometry.pages() as usize;
         Self {
             settled: ram.clone(),
             ram,
@@ -121,6 +130,7 @@ impl FlightFlash {
             drained: vec![Vec::new(); devices],
             nodes: Vec::new(),
             copied_out: vec![Vec::new(); blocks],
+            programmed_by: vec![None; pages],
             replaced: vec![Vec::new(); blocks],
             own: Vec::new(),
             begins: Vec::new(),
@@ -306,7 +316,9 @@ impl FlightFlash {
     /// The program of a page that `ram` has just got.
     fn program(&mut self, to: Ppn, after: Vec<usize>) -> usize {
         let page = self.ram.stored(to).expect("a page just programmed");
-        self.op(self.die(to), after, Effect::Program(to, Box::new(page)))
+        let op = self.op(self.die(to), after, Effect::Program(to, Box::new(page)));
+        self.programmed_by[to.index()] = Some(op);
+        op
     }
 }
 
@@ -464,9 +476,32 @@ impl Pcm for FlightFlash {
         self.token(op)
     }
 
-    fn write_entry(&mut self, lpn: Lpn, after: u32) {
-        self.ram.ledger.write_entry(lpn, ());
-        self.op(self.queues.len() - 1, self.after(after), Effect::Nothing);
+    /// Waits for the program of the page that it names, whichever request that was of.
+    fn write_entry(&mut self, lpn: Lpn, place: Ppn, after: u32) {
+        self.ram.write_entry(lpn, place, ());
+        let mut after = self.after(after);
+        if place.is_some() {
+            after.extend(self.programmed_by[place.index()]);
+        }
+        let entry = self.ram.entry_for(lpn, place);
+        self.op(self.queues.len() - 1, after, Effect::Entry(lpn, entry));
+    }
+
+    fn recall(&mut self, lpn: Lpn) -> Option<Recalled> {
+        let recalled = self.ram.recall(lpn);
+        self.op(self.queues.len() - 1, Vec::new(), Effect::Nothing);
+        recalled
+    }
+
+    fn seal(&mut self) {
+        self.ram.seal();
+        let op = self.op(self.queues.len() - 1, Vec::new(), Effect::Seal);
+        // Who shuts down waits for it.
+        self.own.push(op);
+    }
+
+    fn is_sealed(&self) -> bool {
+        self.ram.is_sealed()
     }
 }
 
@@ -488,5 +523,9 @@ impl Preload for FlightFlash {
         fill: impl FnMut(u32, &mut [u8]),
     ) -> Result<(), Infallible> {
         self.ram.preload_map(block, pages, oob_of, fill)
+    }
+
+    fn preload_entry(&mut self, lpn: Lpn, place: Ppn) {
+        self.ram.preload_entry(lpn, place);
     }
 }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use floatgate_core::address::{Pbn, Ppn};
+use floatgate_core::address::{Lpn, Pbn, Ppn};
 use floatgate_core::flash::{
     Cause, Flash, OobRead, Preload, SCHEME_OOB_BYTES, Slot, SpareArea, SpareRead, start_content,
 };
 use floatgate_core::geometry::Geometry;
 use floatgate_core::ledger::Ledger;
+use floatgate_core::pcm::{Pcm, Recalled};
 
 type SchemeBytes = [u8; SCHEME_OOB_BYTES];
 
@@ -22,7 +23,15 @@ pub struct StoredPage {
     bytes: Arc<[u8]>,
 }
 
-/// Flash in memory. Pages are `page_bytes` long; the host's data passes through [`RamFlash::buffer`].
+/// An entry of the phase-change memory: what it recalls, and the era of the block when it was written.
+#[derive(Clone, Copy, Debug)]
+pub struct KeptEntry {
+    recalled: Recalled,
+    era: u32,
+}
+
+/// Flash in memory, with a phase-change memory that keeps its entries. Pages are `page_bytes` long; the host's data passes
+/// through [`RamFlash::buffer`].
 #[derive(Clone, Debug)]
 pub struct RamFlash {
     /// Program state and counters.
@@ -31,6 +40,11 @@ pub struct RamFlash {
     pages: Vec<Option<StoredPage>>,
     /// Blocks whose erase was cut: nothing may be programmed there before another erase.
     half_erased: Vec<bool>,
+    /// By logical page; empty until the first entry is written.
+    entries: Vec<Option<KeptEntry>>,
+    /// By block: erases that have begun, whatever has become of them.
+    eras: Vec<u32>,
+    is_sealed: bool,
     page_bytes: usize,
     buffer: Vec<Vec<u8>>,
     /// Reads of pages that were not live. A trim may count here too: who sends it takes that back.
@@ -47,6 +61,9 @@ impl RamFlash {
             ledger: Ledger::new(geometry, page_bytes as u32).storing_bytes(),
             pages: vec![None; geometry.pages() as usize],
             half_erased: vec![false; geometry.blocks() as usize],
+            entries: Vec::new(),
+            eras: vec![0; geometry.blocks() as usize],
+            is_sealed: false,
             page_bytes,
             buffer: Vec::new(),
             unwritten_reads: 0,
@@ -73,6 +90,7 @@ impl RamFlash {
     /// The power goes while a block is erased: each of its pages is as it was, unreadable, or blank, by the
     /// bits of `chaos`.
     pub fn tear_erase(&mut self, block: Pbn, chaos: u64) {
+        self.begin_era(block);
         let mut random = floatgate_core::rng::SplitMix64::new(chaos);
         let fates: Vec<u64> = (0..self.ledger.write_pointer(block))
             .map(|_| random.below(3))
@@ -111,7 +129,37 @@ impl RamFlash {
         self.ledger.sequence = readable.map(|page| page.oob.sequence).max().unwrap_or(0);
     }
 
+    fn begin_era(&mut self, block: Pbn) {
+        self.eras[block.index()] += 1;
+        self.is_sealed = false;
+    }
+
+    /// The entry that names that place for a page; none for a place that holds something else, or nothing readable.
+    pub fn entry_for(&self, lpn: Lpn, place: Ppn) -> Option<KeptEntry> {
+        let read = self.pages.get(place.index())?.as_ref()?.oob;
+        let era = self.eras[self.ledger.geometry().block_of(place).index()];
+        let recalled = Recalled { place, read };
+        (read.oob.lpn == lpn).then_some(KeptEntry { recalled, era })
+    }
+
+    /// A memory that keeps nothing, like one that was exchanged.
+    pub fn forget_entries(&mut self) {
+        self.entries.clear();
+        self.is_sealed = false;
+    }
+
+    /// Puts an entry, or removes it.
+    pub fn put_entry(&mut self, lpn: Lpn, entry: Option<KeptEntry>) {
+        self.is_sealed = false;
+        if self.entries.is_empty() {
+            let pages = self.ledger.geometry().logical_pages as usize;
+            self.entries = vec![None; pages];
+        }
+        self.entries[lpn.index()] = entry;
+    }
+
     fn program(&mut self, to: Ppn, cause: Cause) {
+        self.is_sealed = false;
         let block = self.ledger.program(to, cause);
         assert!(
             !self.half_erased[block.index()],
@@ -185,6 +233,7 @@ impl RamFlash {
     pub fn duplicate(&mut self, source: &Self, from: Pbn, to: Pbn) {
         let geometry = source.ledger.geometry();
         let (first, target) = (geometry.first_page(from), geometry.first_page(to));
+        self.eras[to.index()] += 1;
         self.ledger.tear_erase(to, |_| false);
         let programmed = |page| source.ledger.is_programmed(Ppn(first.0 + page));
         let erases = source.ledger.erase_count(to);
@@ -209,7 +258,7 @@ impl RamFlash {
 impl Flash for RamFlash {
     type Token = ();
     type Error = std::convert::Infallible;
-    type Pcm = Ledger;
+    type Pcm = Self;
 
     fn ledger(&self) -> &Ledger {
         &self.ledger
@@ -303,6 +352,7 @@ impl Flash for RamFlash {
     }
 
     fn erase(&mut self, block: Pbn, cause: Cause, _after: ()) -> Result<(), Self::Error> {
+        self.begin_era(block);
         self.ledger.erase(block, cause);
         let geometry = self.ledger.geometry();
         let first = geometry.first_page(block).index();
@@ -313,8 +363,37 @@ impl Flash for RamFlash {
 
     fn join(&mut self, _a: (), _b: ()) {}
 
-    fn pcm(&mut self) -> &mut Ledger {
-        &mut self.ledger
+    fn pcm(&mut self) -> &mut Self {
+        self
+    }
+}
+
+impl Pcm for RamFlash {
+    type Token = ();
+
+    fn read_entry(&mut self, lpn: Lpn) {
+        self.ledger.read_entry(lpn);
+    }
+
+    fn write_entry(&mut self, lpn: Lpn, place: Ppn, _after: ()) {
+        self.ledger.write_entry(lpn, place, ());
+        self.put_entry(lpn, self.entry_for(lpn, place));
+    }
+
+    fn recall(&mut self, lpn: Lpn) -> Option<Recalled> {
+        self.ledger.read_entry(lpn);
+        let kept = (*self.entries.get(lpn.index())?)?;
+        let block = self.ledger.geometry().block_of(kept.recalled.place);
+        let is_there = self.ledger.is_programmed(kept.recalled.place);
+        (is_there && kept.era == self.eras[block.index()]).then_some(kept.recalled)
+    }
+
+    fn seal(&mut self) {
+        self.is_sealed = true;
+    }
+
+    fn is_sealed(&self) -> bool {
+        self.is_sealed
     }
 }
 
@@ -350,5 +429,9 @@ impl Preload for RamFlash {
             self.put(at, oob_of(page), bytes.into());
         }
         Ok(())
+    }
+
+    fn preload_entry(&mut self, lpn: Lpn, place: Ppn) {
+        self.put_entry(lpn, self.entry_for(lpn, place));
     }
 }

@@ -188,7 +188,7 @@ impl Pcm for Recorder {
         self.op("pcm_read", lpn.0.into(), 0, 0)
     }
 
-    fn write_entry(&mut self, lpn: Lpn, after: u32) {
+    fn write_entry(&mut self, lpn: Lpn, _place: Ppn, after: u32) {
         self.op("pcm_write", lpn.0.into(), 0, after);
     }
 }

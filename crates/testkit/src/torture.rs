@@ -122,6 +122,7 @@ impl std::ops::AddAssign for Tally {
 /// The ways in which a change can be cut.
 fn tears(change: Change, seed: u64, torn_erases: u64) -> Vec<Tear> {
     let torn = match change {
+        Change::Entry(_) => 0,
         Change::Program(_) => 1,
         Change::Erase(_) => torn_erases.max(1),
     };

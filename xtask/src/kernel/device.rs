@@ -39,12 +39,15 @@ impl Attached {
             let _ = BufReader::new(out).read_line(&mut told);
         }
         let told: serde_json::Value = serde_json::from_str(&told).unwrap_or_default();
-        let path = |key: &str| told[key].as_str().map(PathBuf::from);
-        let (Some(device), Some(folder)) = (path("device"), path("folder")) else {
+        let device = told["block_device"].as_str().map(PathBuf::from);
+        let Some(device) = device else {
             let _ = child.kill();
             let _ = child.wait();
             return Err("floatgate attach gave no device".into());
         };
+        let backed = ran(line("losetup --noheadings --output BACK-FILE").arg(&device))?;
+        let folder = Path::new(backed.trim()).parent().map(PathBuf::from);
+        let folder = folder.ok_or("a loop device without a file")?;
         let attached = Self {
             child: Some(child),
             device,

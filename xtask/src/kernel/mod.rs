@@ -2,6 +2,7 @@
 
 pub mod device;
 pub mod filesystem;
+pub mod guest;
 pub mod kills;
 pub mod tools;
 pub mod workloads;
@@ -13,6 +14,7 @@ use crate::process::{root, target};
 use crate::steps::Outcome;
 use device::{Attached, floatgate};
 use filesystem::{FileSystem, Mounted};
+use guest::{Bus, Guest};
 use tools::{found, is_root, ran};
 
 /// Times that the process is killed in a row.
@@ -47,12 +49,22 @@ pub fn short() -> Outcome {
     all(&pairs, workloads::SHORT.iter().collect(), "docs")
 }
 
+/// Installs what is missing where it may; what is missing still is told.
+pub fn programs(wanted: &[tools::Program]) -> Outcome {
+    let missing = tools::install(wanted);
+    match missing.is_empty() {
+        true => Outcome::Passed,
+        false => Outcome::Skipped(format!("not installed: {}", missing.join(" "))),
+    }
+}
+
+/// The same for the long runs.
+pub fn programs_of_the_long_run() -> Outcome {
+    programs(&[&tools::FOR_THE_GATE[..], &tools::FOR_THE_LONG_RUN].concat())
+}
+
 /// The long form: every scheme, or one, with every file system.
 pub fn long(scheme: Option<&str>) -> Outcome {
-    let missing = tools::install(&[&tools::FOR_THE_GATE[..], &tools::FOR_THE_LONG_RUN].concat());
-    if !missing.is_empty() {
-        println!("not installed: {}", missing.join(" "));
-    }
     if let Some(why) = obstacle() {
         return Outcome::Skipped(why.into());
     }
@@ -72,6 +84,29 @@ pub fn long(scheme: Option<&str>) -> Outcome {
     }
     let workloads = workloads::SHORT.iter().chain(&workloads::LONG).collect();
     all(&pairs, workloads, "crates")
+}
+
+/// A guest of its own on each bus.
+pub fn guests(scheme: Option<&str>) -> Outcome {
+    if let Some(why) = guest::obstacle() {
+        return Outcome::Skipped(why);
+    }
+    let guest = match Guest::new() {
+        Ok(guest) => guest,
+        Err(why) => return Outcome::Skipped(why),
+    };
+    for bus in [Bus::Nvme, Bus::VhostUser] {
+        let start = Instant::now();
+        let scheme = scheme.unwrap_or("fast");
+        match guest.survive(scheme, bus) {
+            Ok(files) => println!(
+                "{scheme:<12} {bus:?}: boot, mkfs, {files} fsynced files, kill, boot, compare, fsck: {:.0} s",
+                start.elapsed().as_secs_f64()
+            ),
+            Err(why) => return Outcome::Failed(format!("{bus:?}: {why}")),
+        }
+    }
+    Outcome::Passed
 }
 
 fn schemes() -> Result<Vec<String>, String> {

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::process::works;
 
 /// A program and the Debian package that has it.
-type Program = (&'static str, &'static str);
+pub type Program = (&'static str, &'static str);
 
 /// What the gate uses.
 pub const FOR_THE_GATE: [Program; 8] = [

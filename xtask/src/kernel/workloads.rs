@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use super::filesystem::Mounted;
 use super::tools::{found, line, ran};
@@ -48,7 +49,8 @@ fn fio(mounted: &Mounted) -> Result<(), String> {
     let mut fio = line(
         "fio --name=verify --rw=randrw --bs=4k --size=12M --ioengine=psync --fsync=64 --verify=crc32c --verify_fatal=1",
     );
-    ran(fio.arg(format!("--directory={}", mounted.folder.display())))?;
+    // It leaves its state where it stands.
+    ran(fio.arg("--directory=.").current_dir(&mounted.folder))?;
     fs::remove_file(mounted.folder.join("verify.0.0")).map_err(|error| error.to_string())
 }
 
@@ -94,29 +96,29 @@ fn pgbench(mounted: &Mounted) -> Result<(), String> {
     fs::create_dir(&folder).map_err(|error| error.to_string())?;
     ran(line("chown postgres").arg(&folder))?;
     let at = folder.display();
-    let programs = found("pg_ctl").unwrap_or_default();
-    let programs = programs.parent().unwrap_or(Path::new("")).display();
-    let user = |words: String| ran(line("runuser -u postgres --").args(words.split_whitespace()));
-    user(format!(
-        "{programs}/initdb --data-checksums --no-sync -D {at}/data"
-    ))?;
+    let program = |name| found(name).ok_or(format!("{name} is not installed"));
+    let user = |name, words: String| {
+        let mut command = line("runuser -u postgres --");
+        ran(command.arg(program(name)?).args(words.split_whitespace()))
+    };
+    user("initdb", format!("--data-checksums --no-sync -D {at}/data"))?;
     let options = format!("-c listen_addresses= -c unix_socket_directories={at}");
-    let start =
-        format!("runuser -u postgres -- {programs}/pg_ctl -D {at}/data -l {at}/log -w start -o");
     // The server outlives pg_ctl and would keep its pipes.
-    let started = line(&start)
+    let started = line("runuser -u postgres --")
+        .arg(program("pg_ctl")?)
+        .args(format!("-D {at}/data -l {at}/log -w start -o").split(' '))
         .arg(options)
-        .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
         .status();
     if !started.is_ok_and(|status| status.success()) {
         return Err("PostgreSQL did not start".into());
     }
-    let outcome = user(format!("{programs}/pgbench -h {at} -i -q -s 1 postgres"))
-        .and_then(|_| user(format!("{programs}/pgbench -h {at} -c 2 -T 5 postgres")));
-    let stopped = user(format!("{programs}/pg_ctl -D {at}/data -w -m fast stop"));
+    let outcome = user("pgbench", format!("-h {at} -i -q -s 1 postgres"))
+        .and_then(|_| user("pgbench", format!("-h {at} -c 2 -T 5 postgres")));
+    let stopped = user("pg_ctl", format!("-D {at}/data -w -m fast stop"));
     outcome.and(stopped)?;
-    user(format!("{programs}/pg_checksums --check -D {at}/data")).map(drop)
+    user("pg_checksums", format!("--check -D {at}/data")).map(drop)
 }
 
 /// Copies a folder.

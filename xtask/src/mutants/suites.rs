@@ -80,7 +80,7 @@ const ROT_LINES: &[&str] = &[
 ];
 
 /// In the order in which they are run: the fast ones, and those that know most, first.
-pub const SUITES: [Suite; 22] = [
+pub const SUITES: [Suite; 24] = [
     Suite::new("core", "core", "lib").covering(&["core"]),
     Suite::new("units", "schemes", "lib"),
     Suite::new("cut lines", "schemes", "power_cuts").with(CUT_LINES),
@@ -108,12 +108,14 @@ pub const SUITES: [Suite; 22] = [
     Suite::new("tears", "device", "tears").covering(&["device"]),
     Suite::new("patrol", "device", "patrol").covering(&["device"]),
     Suite::new("images", "device", "images").covering(&["device"]),
+    Suite::new("pcm", "device", "pcm").covering(&["device"]),
     Suite::new("ticks", "device", "ticks").covering(&["device"]),
     Suite::new("wear", "device", "wear").covering(&["device"]),
     Suite::new("faults", "device", "faults").covering(&["device"]),
     Suite::new("damage", "device", "damage").covering(&["device"]),
     Suite::new("machine", "device", "machine").covering(&["device"]),
     Suite::new("rotten", "device", "rotten").covering(&["device"]),
+    Suite::new("drives", "serve", "cuts").covering(&["serve", "device"]),
     Suite::new("cuts", "device", "cuts").covering(&["device"]),
 ];
 

@@ -13,9 +13,11 @@ use floatgate_device::spares::pairs::PairGuard;
 use floatgate_device::stored::{check_image, scrub_image};
 use floatgate_device::{DeviceError, Drive, SparesOptions};
 
+use floatgate_sim::part::Part;
+
 use super::schemes::find;
 use crate::args::{
-    ImageArgs, ImageCheckArgs, ImageCreateArgs, ImageDumpArgs, ImageScrubArgs, ServeArgs,
+    DeviceArgs, ImageArgs, ImageCheckArgs, ImageCreateArgs, ImageDumpArgs, ImageScrubArgs,
 };
 use crate::config::Settings;
 use crate::config::resolve::{Plan, refused};
@@ -54,7 +56,7 @@ pub fn create(args: &ImageCreateArgs, schemes: &[Scheme]) -> Outcome<()> {
 }
 
 /// Makes a fresh device in memory.
-pub fn in_memory(args: &ServeArgs, capacity: u64, schemes: &[Scheme]) -> Outcome<Box<dyn Drive>> {
+pub fn in_memory(args: &DeviceArgs, capacity: u64, schemes: &[Scheme]) -> Outcome<Box<dyn Drive>> {
     let (settings, scheme) = chosen(
         args.config.as_deref(),
         &args.set,
@@ -73,6 +75,17 @@ pub fn in_memory(args: &ServeArgs, capacity: u64, schemes: &[Scheme]) -> Outcome
     let spec = spec_of(plan, &settings, scheme, below)?;
     let made = scheme.life.stored.in_memory(&spec);
     made.map_err(|error| not_made(&settings, scheme, error))
+}
+
+/// The part of a device in memory, with what the configuration changes of it.
+pub fn part_in_memory(args: &DeviceArgs, schemes: &[Scheme]) -> Outcome<Part> {
+    let (settings, _) = chosen(
+        args.config.as_deref(),
+        &args.set,
+        args.scheme.as_deref(),
+        schemes,
+    )?;
+    Ok(Plan::of(&settings)?.device.part)
 }
 
 /// The settings, and the scheme that they or the command line name.

@@ -122,6 +122,7 @@ pub fn check(path: &Path, takes_options: &TakesOptions<'_>) -> Result<CheckRepor
     check_scheme(&reader, takes_options, &mut report);
     reader.find_end().map_err(|e| io("read", path, e))?;
     check_register(&reader, &mut report).map_err(|e| io("read", path, e))?;
+    check_entries(&reader, &mut report).map_err(|e| io("read", path, e))?;
     let Ok(seen_by_scheme) =
         crate::spares::virtual_geometry(&reader.header.geometry, &reader.header.spares)
     else {
@@ -207,6 +208,37 @@ fn check_register(reader: &Reader, report: &mut CheckReport) -> std::io::Result<
             );
             report.add(Severity::Error, "register", (None, None), text);
         }
+    }
+    Ok(())
+}
+
+/// Checks the entries of phase-change memory by themselves. What they name is the business of the next start: it believes
+/// no entry that the flash has left behind.
+fn check_entries(reader: &Reader, report: &mut CheckReport) -> std::io::Result<()> {
+    let Some(seen) = reader.region()? else {
+        return Ok(());
+    };
+    let mut add = |kind, text| report.add(Severity::Error, kind, (None, None), text);
+    for (lpn, fault) in &seen.damaged {
+        let text = format!(
+            "entry of logical page {}: {fault}; the next start finds it by its spare area",
+            lpn.0
+        );
+        add("pcm-entry", text);
+    }
+    if !reader.header.clean {
+        return Ok(());
+    }
+    if let Some(fault) = seen.seal_fault {
+        add("pcm-seal", format!("the seal of the entries: {fault}"));
+    } else if let Some(seal) = seen.seal
+        && seal.op == reader.header.durable
+        && !seen.is_sealed_at(seal.op)
+    {
+        add(
+            "pcm-seal",
+            "the entries are not those that were sealed".into(),
+        );
     }
     Ok(())
 }

@@ -3,16 +3,19 @@
 use std::fs::File;
 use std::path::Path;
 
-use floatgate_core::{Geometry, Pbn, Ppn};
+use floatgate_core::{Geometry, Lpn, Pbn, Ppn};
 
 use super::disk::Disk;
+use super::entries::{self, Seal};
 use super::format::{
     BlockRecord, Header, Layout, PAGE_HEADER_BYTES, PageHeader, RECORD_BYTES, RegisterPage,
     record_at,
 };
 use super::log::Log;
 use super::reader::{BlockSeen, Late, Reader, Slot, Tail};
+use super::region::{Cached, RegionSeen};
 use super::{Durability, Found, ImageError, io, nand_io};
+use crate::entry::PcmEntry;
 use crate::nand::{BlockState, Damage, Nand, NandError, Spare};
 use crate::ram::check_program_rule;
 use crate::register::PAGE_ENTRIES;
@@ -33,6 +36,10 @@ pub struct ImageNand<D = File> {
     register_versions: Vec<u64>,
     /// Nothing has changed since the device kept all of it.
     is_register_complete: bool,
+    /// The page of entries read last.
+    entries: Cached,
+    /// The entries are complete, and nothing has changed since.
+    has_complete_entries: bool,
     last_sequence: u64,
     found: Found,
 }
@@ -86,6 +93,8 @@ impl<D: Disk> ImageNand<D> {
             layout: reader.layout,
             register_versions: vec![0; register_pages(&reader.header.geometry)],
             is_register_complete: false,
+            entries: Cached::default(),
+            has_complete_entries: false,
             blocks: loaded.blocks,
             programmed: loaded.programmed,
             unfreed: loaded.unfreed,
@@ -104,6 +113,7 @@ impl<D: Disk> ImageNand<D> {
             NandError::Io { doing, source } => io(doing, path, source),
             other => io("open", path, std::io::Error::other(other.to_string())),
         })?;
+        nand.look_at_entries().map_err(failed)?;
         Ok(nand)
     }
 
@@ -126,9 +136,44 @@ impl<D: Disk> ImageNand<D> {
         self.log.sync()
     }
 
+    /// Finds out whether the entries are complete, and how many are damaged.
+    fn look_at_entries(&mut self) -> std::io::Result<()> {
+        if self.log.header.pcm {
+            let seen = self.region()?;
+            self.found.damaged_entries = seen.damaged.len() as u64;
+            self.has_complete_entries = self.found.clean && seen.is_sealed_at(self.log.last());
+        }
+        Ok(())
+    }
+
+    fn region(&self) -> std::io::Result<RegionSeen> {
+        let logical_pages = self.log.header.geometry.logical_pages;
+        RegionSeen::read(&self.log.disk, &self.layout, logical_pages)
+    }
+
+    /// Says that the entries are complete. It counts once the image is closed.
+    fn seal_entries(&mut self) -> Result<(), NandError> {
+        let seen = self.region().map_err(|e| nand_io("read", e))?;
+        let seal = Seal {
+            op: self.log.last(),
+            entries_crc: seen.entries_crc,
+        };
+        self.log.put(&seal.encode(), self.layout.seal_at())
+    }
+
     /// What opening found.
     pub fn found(&self) -> Found {
         self.found
+    }
+
+    /// The file that it lies in.
+    pub fn disk(&self) -> &D {
+        &self.log.disk
+    }
+
+    /// Whether it waits for the disk.
+    pub fn durability(&self) -> Durability {
+        self.log.durability()
     }
 
     /// What the header says.
@@ -143,6 +188,9 @@ impl<D: Disk> ImageNand<D> {
     pub fn close(mut self) -> Result<(), NandError> {
         for block in self.take_unfreed() {
             self.wait_and_free(block)?;
+        }
+        if self.log.header.pcm && self.has_complete_entries && !self.log.header.clean {
+            self.seal_entries()?;
         }
         self.log.close(self.is_register_complete)
     }
@@ -244,6 +292,7 @@ impl<D: Disk> ImageNand<D> {
 
     fn begin_change(&mut self) -> Result<(), NandError> {
         self.is_register_complete = false;
+        self.has_complete_entries = false;
         self.log.begin_change()
     }
 
@@ -468,6 +517,41 @@ impl<D: Disk> Nand for ImageNand<D> {
         self.log.put(&kept.encode(page), at)?;
         self.register_versions[page] = kept.version;
         Ok(())
+    }
+
+    fn keeps_entries(&self) -> bool {
+        self.log.header.pcm
+    }
+
+    fn load_entry(&mut self, lpn: Lpn) -> Result<Option<PcmEntry>, NandError> {
+        if !self.log.header.pcm {
+            return Ok(None);
+        }
+        let bytes = self.entries.entry(&self.log.disk, &self.layout, lpn);
+        let bytes = bytes.map_err(|e| nand_io("read", e))?;
+        Ok(entries::decode(lpn, &bytes).unwrap_or(Some(PcmEntry::DAMAGED)))
+    }
+
+    fn save_entry(&mut self, lpn: Lpn, entry: Option<&PcmEntry>) -> Result<(), NandError> {
+        if !self.log.header.pcm {
+            return Ok(());
+        }
+        self.begin_change()?;
+        self.entries.forget();
+        let at = self.layout.entry_at(lpn.0);
+        self.log.put(&entries::encode(lpn, entry), at)
+    }
+
+    fn has_complete_entries(&self) -> bool {
+        self.has_complete_entries
+    }
+
+    fn complete_entries(&mut self) {
+        self.has_complete_entries = true;
+    }
+
+    fn check_kept(&self) -> Result<(), NandError> {
+        self.log.check()
     }
 }
 

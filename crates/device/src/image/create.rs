@@ -6,6 +6,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use floatgate_core::report::Memory;
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::{Ftl, Lpn};
 use floatgate_core::{Geometry, ProgramOrder, Refusal};
@@ -13,9 +14,11 @@ use rustix::fs::{AtFlags, CWD, MemfdFlags, Mode, OFlags, RenameFlags, linkat, re
 use rustix::io::Errno;
 
 use super::format::{HEADER_BYTES, Header, Layout};
+use super::open::powered;
 use super::{Durability, ImageError, ImageInfo, ImageNand, info, io};
 use crate::block::{BlockDevice, options_from_text};
 use crate::error::DeviceError;
+use crate::power::Powered;
 use crate::spares::{Spares, SparesOptions};
 
 /// What to create.
@@ -46,7 +49,18 @@ pub struct ImageSpec {
 }
 
 impl ImageSpec {
-    /// The header of such an image.
+    /// The header of such an image of a scheme: one with tables in phase-change memory gets a region for it.
+    ///
+    /// # Errors
+    /// As [`ImageSpec::header`].
+    pub fn header_for<S: Ftl>(&self, options: &S::Options) -> Result<Header, Refusal> {
+        let mut header = self.header()?;
+        let tables = S::tables(&header.geometry, options);
+        header.pcm = tables.iter().any(|table| table.memory == Memory::Pcm);
+        Ok(header)
+    }
+
+    /// The header of such an image, without a region for phase-change memory.
     ///
     /// # Errors
     /// A refusal that names the key at fault.
@@ -70,6 +84,7 @@ impl ImageSpec {
             exact: true,
             sequence: 1,
             durable: 0,
+            pcm: false,
             geometry,
             page_bytes: self.page_bytes,
             spares: self.spares,
@@ -117,7 +132,7 @@ impl ImageNand {
 }
 
 fn fill(file: &File, header: &Header) -> std::io::Result<()> {
-    file.set_len(Layout::of(&header.geometry, header.page_bytes).file_bytes)?;
+    file.set_len(Layout::of(header).file_bytes)?;
     for copy in 0..2 {
         let sequence = header.sequence + copy;
         let header = Header {
@@ -134,17 +149,19 @@ fn fill(file: &File, header: &Header) -> std::io::Result<()> {
 /// # Errors
 /// A refusal if scheme, options and shape do not fit together; then no file is left behind.
 pub fn create<S: Ftl<Page = Lpn>>(path: &Path, spec: &ImageSpec) -> Result<ImageInfo, DeviceError> {
-    let header = spec.header()?;
     let options = options_from_text::<S>(&spec.options)?;
+    S::check_levelling(&options, spec.spares.wear_leveling)?;
+    let header = spec.header_for::<S>(&options)?;
     if path.symlink_metadata().is_ok() {
         return Err(io("create", path, ErrorKind::AlreadyExists.into()).into());
     }
     let failed = |error| io("create", path, error);
-    let unnamed = Unnamed::new(path, &header).map_err(failed)?;
+    let number = u64::from_le_bytes(header.uuid[..8].try_into().expect("8"));
+    let unnamed = Unnamed::new(path, number).map_err(failed)?;
     let file = unnamed.file.try_clone().map_err(failed)?;
     fill(&file, &header).map_err(|error| io("write", path, error))?;
     let nand = ImageNand::open_on(file, path, Durability::Machine)?;
-    let spares = Spares::format(nand, spec.spares)?;
+    let spares = Spares::format(powered(nand), spec.spares)?;
     let device = BlockDevice::<S, _>::create(spares, &options)?;
     device.into_nand().into_nand().close()?;
     unnamed.name(path).map_err(failed)?;
@@ -157,26 +174,31 @@ pub fn create<S: Ftl<Page = Lpn>>(path: &Path, spec: &ImageSpec) -> Result<Image
 /// As [`create`].
 pub fn create_in_memory<S: Ftl<Page = Lpn>>(
     spec: &ImageSpec,
-) -> Result<BlockDevice<S, Spares<ImageNand>>, DeviceError> {
-    let header = spec.header()?;
+) -> Result<BlockDevice<S, Spares<Powered<ImageNand>>>, DeviceError> {
     let options = options_from_text::<S>(&spec.options)?;
+    S::check_levelling(&options, spec.spares.wear_leveling)?;
+    let header = spec.header_for::<S>(&options)?;
     let path = Path::new("memory");
-    let file = rustix::fs::memfd_create("floatgate", MemfdFlags::CLOEXEC);
-    let file = File::from(file.map_err(|e| io("create", path, e.into()))?);
+    let file = memory_file().map_err(|e| io("create", path, e))?;
     fill(&file, &header).map_err(|error| io("write", path, error))?;
     let nand = ImageNand::open_on(file, path, Durability::Process)?;
-    BlockDevice::create(Spares::format(nand, spec.spares)?, &options)
+    BlockDevice::create(Spares::format(powered(nand), spec.spares)?, &options)
+}
+
+/// A file that has no disk.
+pub(crate) fn memory_file() -> std::io::Result<File> {
+    Ok(rustix::fs::memfd_create("floatgate", MemfdFlags::CLOEXEC)?.into())
 }
 
 /// A file without a name: the end of the process removes it. Where the file system has no such files it has a temporary
 /// name, which the end of the process leaves behind.
-struct Unnamed {
-    file: File,
+pub(crate) struct Unnamed {
+    pub(crate) file: File,
     temporary: Option<PathBuf>,
 }
 
 impl Unnamed {
-    fn new(path: &Path, header: &Header) -> std::io::Result<Self> {
+    pub(crate) fn new(path: &Path, number: u64) -> std::io::Result<Self> {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o666);
         match rustix::fs::open(folder_of(path), flags, mode) {
@@ -190,7 +212,6 @@ impl Unnamed {
             Err(error) => return Err(error.into()),
         }
         let mut name = path.file_name().unwrap_or_default().to_os_string();
-        let number = u64::from_le_bytes(header.uuid[..8].try_into().expect("8"));
         name.push(format!(".{number:016x}.tmp"));
         let temporary = path.with_file_name(name);
         let options = File::options()
@@ -205,7 +226,7 @@ impl Unnamed {
     }
 
     /// Gives the file its name, unless that was taken in the meantime. The name survives a crash of the machine.
-    fn name(mut self, path: &Path) -> std::io::Result<()> {
+    pub(crate) fn name(mut self, path: &Path) -> std::io::Result<()> {
         match self.temporary.take() {
             None => {
                 let open = format!("/proc/self/fd/{}", self.file.as_raw_fd());
@@ -231,7 +252,7 @@ impl Drop for Unnamed {
     }
 }
 
-fn folder_of(path: &Path) -> &Path {
+pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),

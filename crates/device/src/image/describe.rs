@@ -3,11 +3,13 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use floatgate_core::Lpn;
 use serde::Serialize;
 
+use super::disk::Disk;
 use super::format::{Header, PageFault, role_name, spares_words};
 use super::reader::{Reader, Slot};
-use super::{ImageError, io};
+use super::{ImageError, entries, io};
 use crate::nand::{BlockState, PlaceKind};
 
 /// A summary of an image.
@@ -43,9 +45,23 @@ pub struct ImageInfo {
     pub erases_mean: f64,
     pub erases_max: u32,
     pub last_sequence: u64,
+    /// The region for phase-change memory, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pcm: Option<PcmInfo>,
     pub file_bytes: u64,
     /// On the disk, holes left out.
     pub allocated_bytes: u64,
+}
+
+/// What an image keeps in its phase-change memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct PcmInfo {
+    /// Entries that name a place.
+    pub entries: u64,
+    /// Entries that are damaged.
+    pub damaged: u64,
+    /// Closed when they were complete: the next start reads no spare area.
+    pub is_complete: bool,
 }
 
 /// What the header of an image says.
@@ -69,7 +85,7 @@ pub fn info(path: &Path) -> Result<ImageInfo, ImageError> {
     let metadata = reader.disk.metadata().map_err(|e| io("read", path, e))?;
     let mut info = ImageInfo {
         path: path.to_path_buf(),
-        format_version: super::format::VERSION,
+        format_version: h.version(),
         uuid: h.uuid.iter().map(|byte| format!("{byte:02x}")).collect(),
         created: h.created,
         clean: h.clean,
@@ -94,6 +110,7 @@ pub fn info(path: &Path) -> Result<ImageInfo, ImageError> {
         erases_mean: 0.0,
         erases_max: 0,
         last_sequence: 0,
+        pcm: pcm_of(&reader).map_err(|e| io("read", path, e))?,
         file_bytes: reader.file_bytes,
         allocated_bytes: metadata.blocks() * 512,
     };
@@ -113,6 +130,18 @@ pub fn info(path: &Path) -> Result<ImageInfo, ImageError> {
     }
     info.erases_mean = erases as f64 / f64::from(g.blocks());
     Ok(info)
+}
+
+fn pcm_of(reader: &Reader) -> std::io::Result<Option<PcmInfo>> {
+    let Some(seen) = reader.region()? else {
+        return Ok(None);
+    };
+    let header = &reader.header;
+    Ok(Some(PcmInfo {
+        entries: seen.entries,
+        damaged: seen.damaged.len() as u64,
+        is_complete: header.clean && seen.is_sealed_at(header.durable),
+    }))
 }
 
 /// An image as the next start will find it.
@@ -185,6 +214,20 @@ impl std::fmt::Display for ImageInfo {
             ),
         )?;
         line("programs", self.last_sequence.to_string())?;
+        if let Some(pcm) = &self.pcm {
+            let complete = if pcm.is_complete {
+                "complete"
+            } else {
+                "not complete"
+            };
+            line(
+                "PCM",
+                format!(
+                    "{} map entries, {} damaged, {complete}",
+                    pcm.entries, pcm.damaged
+                ),
+            )?;
+        }
         line(
             "file",
             format!(
@@ -239,6 +282,24 @@ pub struct Dump {
     pub rows: Vec<PageRow>,
     /// Whether there are more.
     pub cut: bool,
+    /// What phase-change memory says of the logical page that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entry: Option<EntryRow>,
+}
+
+/// An entry of phase-change memory.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[allow(missing_docs)] // named as they print
+pub struct EntryRow {
+    pub lpn: u32,
+    /// `good`, `none`, or `damaged`.
+    pub state: &'static str,
+    /// The page as the scheme numbers it: block, page.
+    pub place: Option<(u32, u32)>,
+    /// Erases of that block when it was programmed.
+    pub era: Option<u32>,
+    pub sequence: Option<u64>,
+    pub tag: Option<u32>,
 }
 
 /// Lists pages with their spare areas.
@@ -255,6 +316,10 @@ pub fn dump(path: &Path, selection: &DumpSelection) -> Result<Dump, ImageError> 
     let mut dump = Dump {
         rows: Vec::new(),
         cut: false,
+        entry: match selection.lpn {
+            Some(lpn) => entry_of(&reader, lpn).map_err(|e| io("read", path, e))?,
+            None => None,
+        },
     };
     for block in first..end {
         let seen = reader.block(block).map_err(|e| io("read", path, e))?;
@@ -274,6 +339,30 @@ pub fn dump(path: &Path, selection: &DumpSelection) -> Result<Dump, ImageError> 
         }
     }
     Ok(dump)
+}
+
+fn entry_of(reader: &Reader, lpn: u32) -> std::io::Result<Option<EntryRow>> {
+    let geometry = &reader.header.geometry;
+    if !reader.header.pcm || lpn >= geometry.logical_pages {
+        return Ok(None);
+    }
+    let mut bytes = [0; entries::ENTRY_BYTES];
+    reader.disk.read(&mut bytes, reader.layout.entry_at(lpn))?;
+    let found = entries::decode(Lpn(lpn), &bytes);
+    let entry = found.ok().flatten();
+    let pages = geometry.pages_per_block;
+    Ok(Some(EntryRow {
+        lpn,
+        state: match found {
+            Ok(Some(_)) => "good",
+            Ok(None) => "none",
+            Err(_) => "damaged",
+        },
+        place: entry.map(|entry| (entry.place.0 / pages, entry.place.0 % pages)),
+        era: entry.map(|entry| entry.era),
+        sequence: entry.map(|entry| entry.sequence),
+        tag: entry.map(|entry| entry.tag),
+    }))
 }
 
 fn row_of(
@@ -382,6 +471,22 @@ impl std::fmt::Display for Dump {
         }
         if self.cut {
             writeln!(f, "... more")?;
+        }
+        if let Some(entry) = &self.entry {
+            write!(
+                f,
+                "PCM entry of logical page {}: {}",
+                entry.lpn, entry.state
+            )?;
+            if let (Some((block, page)), Some(era), Some(sequence)) =
+                (entry.place, entry.era, entry.sequence)
+            {
+                write!(
+                    f,
+                    ", block {block} of the scheme after {era} erases, page {page}, sequence {sequence}"
+                )?;
+            }
+            writeln!(f)?;
         }
         Ok(())
     }

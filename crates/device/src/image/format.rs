@@ -5,7 +5,7 @@ use floatgate_core::options::OptionValue;
 use floatgate_core::wear::WearLeveling;
 use floatgate_core::{Geometry, Lpn, ProgramOrder, Refusal, Role};
 
-use super::ImageError;
+use super::{ImageError, entries};
 use crate::nand::{BlockState, Place, PlaceKind, SCHEME_BYTES, Spare};
 use crate::register::PAGE_ENTRIES as REGISTER_ENTRIES;
 use crate::spares::SparesOptions;
@@ -13,8 +13,10 @@ use crate::spares::pairs::PairGuard;
 
 /// First bytes of an image.
 pub const MAGIC: [u8; 8] = *b"FLOATGAT";
-/// Version of the format that this program writes, and the only one it reads.
+/// Version of the format without a region for phase-change memory.
 pub const VERSION: u32 = 2;
+/// Version of the format with one. A program that does not know of it must not change such an image.
+pub const VERSION_WITH_PCM: u32 = 3;
 /// Bytes of a header; there are two, one after the other.
 pub const HEADER_BYTES: usize = 4096;
 /// Bytes of a block record; each block has two.
@@ -49,6 +51,8 @@ pub struct Header {
     pub sequence: u64,
     /// Every operation up to that number was on the disk when the header was written.
     pub durable: u64,
+    /// Whether there is a region for phase-change memory.
+    pub pcm: bool,
     /// Shape of the chip, spare blocks included.
     pub geometry: Geometry,
     /// Bytes of a page.
@@ -100,12 +104,17 @@ impl Header {
         crate::spares::virtual_geometry(&self.geometry, &self.spares).map(drop)
     }
 
+    /// Version of its format.
+    pub fn version(&self) -> u32 {
+        if self.pcm { VERSION_WITH_PCM } else { VERSION }
+    }
+
     /// The bytes.
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         let g = &self.geometry;
         put(&mut bytes, 0, &MAGIC);
-        put(&mut bytes, 8, &VERSION.to_le_bytes());
+        put(&mut bytes, 8, &self.version().to_le_bytes());
         put(
             &mut bytes,
             12,
@@ -154,7 +163,7 @@ impl Header {
             return Err(ImageError::Magic);
         }
         let version = u32_at(bytes, 8);
-        if version != VERSION {
+        if !matches!(version, VERSION | VERSION_WITH_PCM) {
             return Err(ImageError::Version { version });
         }
         if u32_at(bytes, HEADER_CRC_AT) != crc32c::crc32c(&bytes[..HEADER_CRC_AT]) {
@@ -185,6 +194,7 @@ impl Header {
             exact: u32_at(bytes, 12) == 2,
             sequence: u64_at(bytes, 16),
             durable: u64_at(bytes, 92),
+            pcm: version == VERSION_WITH_PCM,
             geometry,
             page_bytes,
             spares,
@@ -222,6 +232,8 @@ pub struct Layout {
     page_bytes: u64,
     /// Where the register begins.
     register_at: u64,
+    /// Where the region for phase-change memory begins, if there is one.
+    pcm_at: u64,
     /// Where the first block begins.
     blocks_at: u64,
     /// Bytes of the page headers of a block, holes included.
@@ -233,19 +245,29 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout of an image with that shape.
-    pub fn of(geometry: &Geometry, page_bytes: u32) -> Self {
+    /// The layout of an image with that header.
+    pub fn of(header: &Header) -> Self {
+        let pcm_bytes = match header.pcm {
+            true => entries::region_bytes(header.geometry.logical_pages),
+            false => 0,
+        };
+        Self::with_pcm(&header.geometry, header.page_bytes, pcm_bytes)
+    }
+
+    fn with_pcm(geometry: &Geometry, page_bytes: u32, pcm_bytes: u64) -> Self {
         let (pages, page_bytes) = (u64::from(geometry.pages_per_block), u64::from(page_bytes));
         let blocks = u64::from(geometry.blocks());
         let register_at = aligned(record_at(geometry.blocks(), 0));
         let register_pages = u64::from(geometry.logical_pages).div_ceil(REGISTER_ENTRIES as u64);
-        let blocks_at = register_at + 2 * register_pages * REGISTER_BYTES as u64;
+        let pcm_at = register_at + 2 * register_pages * REGISTER_BYTES as u64;
+        let blocks_at = pcm_at + pcm_bytes;
         let headers_bytes = aligned(pages * PAGE_HEADER_BYTES as u64);
         let block_bytes = headers_bytes + aligned(pages * page_bytes);
         Self {
             pages_per_block: pages,
             page_bytes,
             register_at,
+            pcm_at,
             blocks_at,
             headers_bytes,
             block_bytes,
@@ -256,6 +278,21 @@ impl Layout {
     /// Where copy 0 or 1 of a page of the register lies.
     pub fn register_at(&self, page: usize, copy: u64) -> u64 {
         self.register_at + (2 * page as u64 + copy) * REGISTER_BYTES as u64
+    }
+
+    /// Where the seal of the entries of phase-change memory lies.
+    pub fn seal_at(&self) -> u64 {
+        self.pcm_at
+    }
+
+    /// Where the entry of a logical page lies.
+    pub fn entry_at(&self, lpn: u32) -> u64 {
+        let (page, entry) = (
+            lpn as usize / entries::PAGE_ENTRIES,
+            lpn as usize % entries::PAGE_ENTRIES,
+        );
+        let at = (1 + page) * entries::PAGE_BYTES + entry * entries::ENTRY_BYTES;
+        self.pcm_at + at as u64
     }
 
     /// Where a block begins: with the headers of its pages.

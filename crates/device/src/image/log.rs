@@ -44,9 +44,19 @@ impl<D: Disk> Log<D> {
         }
     }
 
+    /// Whether anything waits for the disk.
+    pub fn durability(&self) -> Durability {
+        self.durability
+    }
+
     /// The number of the next operation; [`Log::done`] counts it once it is in the file.
     pub fn next(&self) -> u64 {
         self.op + 1
+    }
+
+    /// The number of the last operation.
+    pub fn last(&self) -> u64 {
+        self.op
     }
 
     /// The operation is in the file.

@@ -23,14 +23,16 @@
 pub mod check;
 mod chip;
 mod claims;
-mod create;
+pub(crate) mod create;
 pub mod describe;
 pub mod disk;
+pub mod entries;
 mod finding;
 pub mod format;
 mod log;
 mod open;
 mod reader;
+mod region;
 mod scrub;
 
 use std::path::{Path, PathBuf};
@@ -39,9 +41,11 @@ use crate::nand::NandError;
 pub use check::{CheckReport, check};
 pub use chip::ImageNand;
 pub use create::{ImageSpec, create, create_in_memory};
-pub use describe::{Dump, DumpSelection, ImageInfo, PageRow, dump, header_of, info};
+pub use describe::{
+    Dump, DumpSelection, EntryRow, ImageInfo, PageRow, PcmInfo, dump, header_of, info,
+};
 pub use finding::{Finding, Severity};
-pub use open::open;
+pub use open::{mount, open};
 pub use scrub::{ScrubReport, scrub};
 
 /// Why an image was not created or opened.
@@ -97,8 +101,9 @@ impl std::fmt::Display for ImageError {
             Self::Magic => f.write_str("not a Floatgate image: its first bytes are not FLOATGAT"),
             Self::Version { version } => write!(
                 f,
-                "format version {version}: this program reads version {}",
-                format::VERSION
+                "format version {version}: this program reads versions {} and {}",
+                format::VERSION,
+                format::VERSION_WITH_PCM
             ),
             Self::HeaderChecksum => f.write_str("both headers are damaged (checksum)"),
             Self::Header { what } => write!(f, "the header is invalid: {what}"),
@@ -146,6 +151,8 @@ pub struct Found {
     pub discarded: u64,
     /// Pages of the register that are damaged.
     pub damaged_register: u64,
+    /// Damaged entries of the phase-change memory.
+    pub damaged_entries: u64,
     /// Bad blocks.
     pub bad_blocks: u64,
     /// Block records of which a copy is damaged.

@@ -12,6 +12,7 @@ use super::format::{
     BlockRecord, HEADER_BYTES, Header, Layout, PAGE_HEADER_BYTES, PageFault, PageHeader,
     RECORD_BYTES, REGISTER_BYTES, RegisterPage, record_at,
 };
+use super::region::RegionSeen;
 use super::{ImageError, io as image_io};
 
 /// The state of a page, by its header.
@@ -153,7 +154,7 @@ impl<D: Disk> Reader<D> {
         let copies = [0, 1].map(|copy| read_header(&disk, path, copy * HEADER_BYTES as u64));
         let header = newest(&copies)?;
         Ok(Self {
-            layout: Layout::of(&header.geometry, header.page_bytes),
+            layout: Layout::of(&header),
             header,
             copies,
             file_bytes,
@@ -297,6 +298,15 @@ impl<D: Disk> Reader<D> {
             seen.copies = 2;
         }
         Ok(seen)
+    }
+
+    /// The region for phase-change memory, if there is one.
+    pub fn region(&self) -> io::Result<Option<RegionSeen>> {
+        if !self.header.pcm {
+            return Ok(None);
+        }
+        let pages = self.header.geometry.logical_pages;
+        RegionSeen::read(&self.disk, &self.layout, pages).map(Some)
     }
 
     /// The bytes of a page.

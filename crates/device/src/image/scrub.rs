@@ -22,6 +22,8 @@ pub struct ScrubReport {
     pub records_mended: u64,
     /// Copies of pages of the register that were damaged, and are written anew.
     pub register_mended: u64,
+    /// Entries of phase-change memory that were damaged, and are right again.
+    pub entries_mended: u64,
     /// Logical pages whose content is lost: until they are written again, reading them is an error.
     pub lost_logical_pages: Vec<u32>,
 }
@@ -40,6 +42,13 @@ impl std::fmt::Display for ScrubReport {
             "{path}: {checked_pages} pages read ({retried_pages} with retries, {lost_pages} lost), \
              {rewritten_blocks} blocks written anew"
         )?;
+        if self.entries_mended > 0 {
+            writeln!(
+                f,
+                "{path}: damaged entries of phase-change memory written anew: {}",
+                self.entries_mended
+            )?;
+        }
         if self.records_mended + self.register_mended > 0 {
             writeln!(
                 f,
@@ -73,8 +82,10 @@ impl std::fmt::Display for ScrubReport {
 /// As [`open`]; those of writing the file.
 pub fn scrub<S: Ftl<Page = Lpn>>(path: &Path) -> Result<ScrubReport, DeviceError> {
     let mut device = open::<S>(path, Durability::Machine)?;
-    let chip = device.flash_layer_mut().nand_mut().nand_mut();
+    let chip = device.flash_layer_mut().nand_mut().nand_mut().inner_mut();
     let register_mended = chip.found().damaged_register;
+    // The start has put them right.
+    let entries_mended = chip.found().damaged_entries;
     let records_mended = chip.mend_records()?;
     let blocks = device.flash_layer().nand().geometry().blocks();
     let pages = device.patrol(blocks)?;
@@ -83,6 +94,7 @@ pub fn scrub<S: Ftl<Page = Lpn>>(path: &Path) -> Result<ScrubReport, DeviceError
         pages,
         records_mended,
         register_mended,
+        entries_mended,
         lost_logical_pages: Vec::new(),
     };
     let mut bytes = vec![0; device.page_bytes()];

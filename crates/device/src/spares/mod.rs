@@ -41,8 +41,9 @@ mod wear;
 use std::collections::VecDeque;
 
 use floatgate_core::wear::{WEAR_GAP, WearLeveling};
-use floatgate_core::{Geometry, Pbn, Ppn};
+use floatgate_core::{Geometry, Lpn, Pbn, Ppn};
 
+use crate::entry::PcmEntry;
 use crate::nand::{BlockState, Nand, NandError, PatrolFound, Place, PlaceKind, Spare};
 pub use mount::virtual_geometry;
 use overlay::{Overlay, Why};
@@ -201,6 +202,12 @@ impl<N: Nand> Spares<N> {
     /// Whether a die can no longer be programmed.
     pub fn is_read_only(&self, die: u32) -> bool {
         self.dies[die as usize].read_only
+    }
+
+    /// Spare blocks that are left, on all dies together.
+    pub fn spares_left(&self) -> u64 {
+        let left = self.dies.iter().map(|die| die.spares.max(0) as u64);
+        left.sum()
     }
 
     /// The physical block that a virtual one stands for.
@@ -426,6 +433,32 @@ impl<N: Nand> Nand for Spares<N> {
         self.nand.save_register(page, entries)
     }
 
+    fn keeps_entries(&self) -> bool {
+        self.nand.keeps_entries()
+    }
+
+    fn load_entry(&mut self, lpn: Lpn) -> Result<Option<PcmEntry>, NandError> {
+        self.nand.load_entry(lpn)
+    }
+
+    /// Of pages in the overlay the next start knows nothing, so nothing is kept of them.
+    fn save_entry(&mut self, lpn: Lpn, entry: Option<&PcmEntry>) -> Result<(), NandError> {
+        match self.overlay {
+            Some(_) => Ok(()),
+            None => self.nand.save_entry(lpn, entry),
+        }
+    }
+
+    fn has_complete_entries(&self) -> bool {
+        self.nand.has_complete_entries()
+    }
+
+    fn complete_entries(&mut self) {
+        if self.overlay.is_none() {
+            self.nand.complete_entries();
+        }
+    }
+
     fn mark_at_risk(&mut self) {
         self.epoch += 1;
     }
@@ -449,7 +482,7 @@ impl<N: Nand> Nand for Spares<N> {
     fn check_kept(&self) -> Result<(), NandError> {
         match &self.overlay {
             Some(overlay) => Err(overlay.why.error()),
-            None => Ok(()),
+            None => self.nand.check_kept(),
         }
     }
 }

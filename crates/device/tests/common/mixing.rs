@@ -254,6 +254,7 @@ pub fn header_of<S: Ftl<Page = Lpn>>(
         exact: true,
         sequence: 1,
         durable: 0,
+        pcm: S::KEY == "hat",
         geometry: Geometry::new(case.dies, blocks, case.pages, pages, case.order).unwrap(),
         page_bytes: page_bytes as u32,
         spares,
@@ -273,7 +274,7 @@ pub fn new_image<S: Ftl<Page = Lpn>>(
     page_bytes: usize,
 ) -> MixDisk {
     let header = header_of::<S>(case, spares, page_bytes);
-    let bytes = Layout::of(&header.geometry, header.page_bytes).file_bytes;
+    let bytes = Layout::of(&header).file_bytes;
     let mut image = vec![0; bytes as usize];
     image[HEADER_BYTES..2 * HEADER_BYTES].copy_from_slice(&header.encode());
     let disk = MixDisk::of(&image);

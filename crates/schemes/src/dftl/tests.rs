@@ -1,5 +1,11 @@
 use super::*;
+use crate::parts::on_demand::checks::{self, check_laws};
+use crate::parts::on_demand::{DemandMap, Integrity};
+use floatgate_core::address::Lpn;
+use floatgate_core::described::Described;
+use floatgate_core::ftl::{Ftl, RecoveryMode, Run, Start, Tick};
 use floatgate_core::geometry::ProgramOrder;
+use floatgate_core::geometry::Space;
 use floatgate_core::report::Memory;
 use floatgate_core::rng::SplitMix64;
 use floatgate_testkit::recorder::{Op, Recorder};
@@ -18,25 +24,8 @@ fn case() -> Case {
 
 /// Cached pages, used last first; `true`: newer than flash.
 fn cmt(bench: &Bench<Dftl>) -> Vec<(u32, bool)> {
-    let entries = bench.ftl.map.cache.iter();
+    let entries = bench.ftl.map.cache.cache.iter();
     entries.map(|(lpn, newer)| (lpn.0, newer)).collect()
-}
-
-/// The laws between the map's counters and the flash's.
-fn check_laws(bench: &Bench<Dftl>) {
-    let flash = bench.counters();
-    let writebacks = ["evict", "flush", "gc"].map(|reason| match reason {
-        "evict" => bench.extra("map_writebacks_evict"),
-        "flush" => bench.extra("map_writebacks_flush"),
-        _ => bench.extra("map_writebacks_gc"),
-    });
-    let moves = bench.extra("map_moves");
-    assert_eq!(flash.programs.map, writebacks.iter().sum::<u64>() + moves);
-    let reads = bench.ftl.map.counters.writeback_reads;
-    assert_eq!(flash.reads.map, bench.extra("map_loads") + moves + reads);
-    let pages = bench.host.page_reads + bench.host.page_writes + bench.host.page_trims;
-    assert_eq!(bench.extra("cmt_hits") + bench.extra("cmt_misses"), pages);
-    assert_eq!(flash.oob_reads.sum(), 0);
 }
 
 /// A request arrives at that time.
@@ -256,8 +245,11 @@ fn memory_figures() {
     );
     // 256 GB of 4 KB pages: 65,536 translation pages, 256 KB; LAST++'s 2.34 MB hold 306,708 entries.
     let options = DftlOptions {
-        tp_entries: 1024,
         cmt_bytes: (2.34 * 1_048_576.0) as u64,
+        on_flash: OnFlashOptions {
+            tp_entries: 1024,
+            ..OnFlashOptions::default()
+        },
         ..DftlOptions::default()
     };
     let tables = Dftl::tables(&geometry(1 << 26, 70_000), &options);
@@ -304,89 +296,15 @@ fn refusals() {
     assert!(Dftl::ram_bytes(&shape, &options) > 0);
 }
 
-/// A random device as tight as the reserve allows, or nearly, with random options.
-fn random_case(rng: &mut SplitMix64) -> Case {
-    let pick = |rng: &mut SplitMix64, words: &[&'static str]| {
-        words[rng.below(words.len() as u64) as usize]
-    };
-    let (dies, pages, logical) = (
-        1 + rng.below(4) as u32,
-        1 + rng.below(6) as u32,
-        1 + rng.below(10) as u32,
-    );
-    let logical_pages = dies * pages * logical;
-    let entries = 1 + rng.below(u64::from(logical_pages).min(24)) as u32;
-    let q = logical_pages.div_ceil(entries).div_ceil(dies) / pages;
-    let gc_low = q + 5 + rng.below(3) as u32;
-    let blocks = logical + (q + 1) + (gc_low + 1) + rng.below(3) as u32;
-    let start = if rng.below(2) == 0 {
-        Start::Empty
-    } else {
-        Start::Full
-    };
-    let case = Case {
-        start,
-        seed: rng.next(),
-        requests: 400,
-        ..Case::small(dies, blocks, pages, logical)
-    };
-    case.with("tp_entries", entries)
-        .with("gc_low", gc_low)
-        .with("cmt_entries", 1 + rng.below(12))
-        .with("cmt_policy", pick(rng, &["lru", "slru"]))
-        .with(
-            "integrity",
-            pick(rng, &["NOFLUSH", "PAGE", "TIMEOUT", "REQ"]),
-        )
-        .with("fetch", pick(rng, &["entry", "request"]))
-        .with("batch", pick(rng, &["on", "off"]))
-        .with("lazy_copy", pick(rng, &["auto", "on", "off"]))
-        .with(
-            "gc_policy",
-            pick(rng, &["greedy", "fifo", "cost-benefit", "d-choices"]),
-        )
-        .with("gc_d", 1 + rng.below(4))
-        .with("streams", pick(rng, &["shared", "split"]))
-        .with("placement", pick(rng, &["static", "rr"]))
-}
-
 /// Every option on tight devices: bytes, tables, laws, and never an empty pool.
 #[test]
 fn random_devices_and_options() {
-    let cases = std::env::var("FLOATGATE_CASES").map_or(150, |n| n.parse().unwrap());
-    let seed = std::env::var("FLOATGATE_SEED").map_or(1, |n| n.parse().unwrap());
-    let mut rng = SplitMix64::new(seed);
-    for _ in 0..cases {
-        let case = random_case(&mut rng);
-        run::<Dftl>(&case).unwrap_or_else(|error| panic!("{error}\n  replay: {case}"));
-        stress(&case);
-    }
-}
-
-/// Single-page writes over all pages and over few: collections of both kinds under pressure.
-fn stress(case: &Case) {
-    let mut bench = Bench::<Dftl>::audited(case);
-    bench.audit_each = case.seed.is_multiple_of(4);
-    let mut rng = SplitMix64::new(case.seed);
-    for i in 0..600_u64 {
-        let span = if i / 200 % 2 == 0 {
-            case.logical_pages
-        } else {
-            case.logical_pages.min(5)
-        };
-        bench.play(&format!(
-            "W {} 1 {}",
-            rng.below(span.into()),
-            i * 1_000_000_000
-        ));
-    }
-    bench
-        .audit()
-        .unwrap_or_else(|error| panic!("{error}\n  replay: {case}"));
-    check_laws(&bench);
-    bench
-        .read_all()
-        .unwrap_or_else(|error| panic!("{error}\n  replay: {case}"));
+    checks::random_devices::<SingleEntries>(|case, _, rng| {
+        case.with("cmt_entries", 1 + rng.below(12))
+            .with("cmt_policy", checks::pick(rng, &["lru", "slru"]))
+            .with("fetch", checks::pick(rng, &["entry", "request"]))
+            .with("batch", checks::pick(rng, &["on", "off"]))
+    });
 }
 
 /// A device of two dies whose operations are written down.
@@ -400,10 +318,21 @@ fn recorded(options: &DftlOptions) -> (Dftl, Recorder) {
 
 fn small_map() -> DftlOptions {
     DftlOptions {
-        tp_entries: 4,
         cmt_entries: Some(3),
+        on_flash: OnFlashOptions {
+            tp_entries: 4,
+            ..OnFlashOptions::default()
+        },
         ..DftlOptions::default()
     }
+}
+
+/// The same in an integrity mode, with a period of 100 ns.
+fn small_map_in(integrity: Integrity) -> DftlOptions {
+    let mut options = small_map();
+    options.on_flash.integrity = integrity;
+    options.on_flash.flush_ns = 100;
+    options
 }
 
 fn ops(flash: &Recorder) -> Vec<(&'static str, u64, u32, &[usize])> {
@@ -414,10 +343,7 @@ fn ops(flash: &Recorder) -> Vec<(&'static str, u64, u32, &[usize])> {
 
 #[test]
 fn data_wait_for_their_translation_and_write_backs_for_the_data() {
-    let (mut dftl, mut flash) = recorded(&DftlOptions {
-        integrity: Integrity::Req,
-        ..small_map()
-    });
+    let (mut dftl, mut flash) = recorded(&small_map_in(Integrity::Req));
     let Ok(()) = dftl.write(&mut flash, &Run::whole(Lpn(2), 3));
     let expected: [(&str, u64, u32, &[usize]); 10] = [
         ("read_map", 0, 0, &[]),
@@ -485,11 +411,7 @@ fn one_read_serves_the_request_and_all_its_pages_wait_for_it() {
 
 #[test]
 fn the_flush_of_the_timer_is_background_work_at_its_time() {
-    let (mut dftl, mut flash) = recorded(&DftlOptions {
-        integrity: Integrity::Timeout,
-        flush_ns: 100,
-        ..small_map()
-    });
+    let (mut dftl, mut flash) = recorded(&small_map_in(Integrity::Timeout));
     let Ok(()) = dftl.tick(&mut flash, &at(0));
     let Ok(()) = dftl.write(&mut flash, &Run::whole(Lpn(0), 1));
     flash.ops.clear();
@@ -507,10 +429,7 @@ fn the_flush_of_the_timer_is_background_work_at_its_time() {
 /// A translation page follows the copies whose places it names, on whatever die they are.
 #[test]
 fn translation_pages_wait_for_the_copies_of_moved_pages() {
-    let (mut dftl, mut flash) = recorded(&DftlOptions {
-        integrity: Integrity::Page,
-        ..small_map()
-    });
+    let (mut dftl, mut flash) = recorded(&small_map_in(Integrity::Page));
     let mut rng = SplitMix64::new(5);
     let mut seen = 0;
     for _ in 0..600 {

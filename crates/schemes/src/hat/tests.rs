@@ -1,7 +1,8 @@
 use super::*;
 use crate::page::Page;
 use floatgate_core::geometry::ProgramOrder;
-use floatgate_core::report::Memory;
+use floatgate_core::report::{FlashCounters, Memory};
+use floatgate_testkit::ram::RamFlash;
 use floatgate_testkit::recorder::Recorder;
 use floatgate_testkit::suite::{Bench, Case, run};
 
@@ -314,10 +315,8 @@ fn a_moved_page_is_in_pcm_after_its_copy() {
     assert!(written > 50);
 }
 
-/// Programmed pages and 1 for each block that is not full; then every entry is read, and that of every page found
-/// is written, for no PCM is left.
-#[test]
-fn recovery_reads_are_those_of_the_page() {
+/// A device after random requests, cut between two of them.
+fn used() -> (Case, Bench<Hat>) {
     let case = Case::small(2, 30, 8, 20).with("qmt_entries", 16);
     let mut bench = Bench::<Hat>::new(&case).unwrap();
     let mut rng = floatgate_core::rng::SplitMix64::new(4);
@@ -327,29 +326,125 @@ fn recovery_reads_are_those_of_the_page() {
             case.logical_pages,
         ));
     }
+    (case, bench)
+}
+
+/// What a recovery finds, and what it takes.
+fn recovered(case: &Case, flash: &RamFlash, means: RecoveryMode) -> (Vec<Ppn>, FlashCounters) {
+    let mut flash = flash.clone();
+    flash.ledger.counters = FlashCounters::default();
     let (space, options) = (
-        Space::whole(bench.flash.ledger.geometry()),
+        Space::whole(flash.ledger.geometry()),
         case.options_of::<Hat>().unwrap(),
     );
-    let written = (0..60).map(|block| bench.flash.ledger.write_pointer(floatgate_core::Pbn(block)));
-    let oobs: u32 = written.map(|written| (written + 1).min(8)).sum();
-    let costs = Hat::recovery_costs(&space.geometry, &options);
-    for means in [RecoveryMode::FullScan, RecoveryMode::Fastest] {
-        let mut flash = bench.flash.clone();
-        flash.ledger.counters = floatgate_core::report::FlashCounters::default();
-        let hat = Hat::recover(&space, &options, means, &mut flash).unwrap();
-        let did = flash.ledger.counters;
-        let live = hat.audit(&flash).unwrap();
-        assert_eq!(did.oob_reads.sum(), u64::from(oobs));
-        assert!(did.oob_reads.sum() <= costs[0].oob_reads);
-        assert_eq!((did.reads.sum(), did.programs.sum()), (0, 0));
-        assert_eq!((did.pcm_reads, did.pcm_writes), (320, live));
-        assert_eq!(did.pcm_reads, costs[0].pcm_reads);
+    let hat = Hat::recover(&space, &options, means, &mut flash).unwrap();
+    let did = flash.ledger.counters;
+    assert_eq!((did.reads.sum(), did.programs.sum()), (0, 0));
+    assert_eq!(did.pcm_reads, u64::from(case.logical_pages));
+    let places = (0..case.logical_pages).map(|lpn| hat.store.place(Lpn(lpn)));
+    let places: Vec<Ppn> = places.collect();
+    // Whatever the entries were, they are right now.
+    for (lpn, &place) in (0..).map(Lpn).zip(&places) {
+        let entry = flash.recall(lpn).map_or(Ppn::NONE, |entry| entry.place);
+        assert_eq!(entry, place, "entry of page {}", lpn.0);
     }
-    let table = &costs[1];
-    assert!(table.is_after_shutdown);
-    assert_eq!(
-        (table.oob_reads, table.page_reads, table.pcm_reads),
-        (0, 0, 320)
+    (places, did)
+}
+
+fn full_scan_reads(flash: &RamFlash) -> u64 {
+    let written = (0..60).map(|block| flash.ledger.write_pointer(floatgate_core::Pbn(block)));
+    written.map(|written| u64::from((written + 1).min(8))).sum()
+}
+
+/// The full scan: programmed pages and 1 for each block that is not full. With the table in PCM the pages that it names
+/// are not read, and what is found is the same, to the last page.
+#[test]
+fn after_a_cut_only_what_the_smt_does_not_name_is_read() {
+    let (case, bench) = used();
+    let costs = Hat::recovery_costs(
+        bench.flash.ledger.geometry(),
+        &case.options_of::<Hat>().unwrap(),
     );
+    let oobs = full_scan_reads(&bench.flash);
+    let (by_scan, did) = recovered(&case, &bench.flash, RecoveryMode::FullScan);
+    assert_eq!(did.oob_reads.sum(), oobs);
+    assert!(oobs <= costs[0].oob_reads);
+    let mut entries = bench.flash.clone();
+    let recalled = (0..320).map(|lpn| entries.recall(Lpn(lpn)).map(|entry| entry.place));
+    let recalled: Vec<_> = recalled.collect();
+    let named = recalled.iter().flatten().count() as u64;
+    let (places, did) = recovered(&case, &bench.flash, RecoveryMode::Fastest);
+    assert_eq!(places, by_scan);
+    assert_eq!(did.oob_reads.sum(), oobs - named);
+    assert!(named > 250, "of 320 pages PCM names {named}");
+    let differ = places.iter().zip(&recalled);
+    let differ = differ.filter(|(place, entry)| entry.unwrap_or(Ppn::NONE) != **place);
+    assert_eq!(did.pcm_writes, differ.count() as u64);
+    assert!((1..=40).contains(&did.pcm_writes), "{}", did.pcm_writes);
+    assert_eq!(did.pcm_reads, costs[1].pcm_reads);
+}
+
+#[test]
+fn a_memory_that_keeps_nothing_costs_the_full_scan() {
+    let (case, mut bench) = used();
+    let (by_scan, _) = recovered(&case, &bench.flash, RecoveryMode::FullScan);
+    bench.flash.forget_entries();
+    let (places, did) = recovered(&case, &bench.flash, RecoveryMode::Fastest);
+    assert_eq!(places, by_scan);
+    assert_eq!(did.oob_reads.sum(), full_scan_reads(&bench.flash));
+    let live = places.iter().filter(|place| place.is_some()).count() as u64;
+    assert_eq!(did.pcm_writes, live);
+}
+
+#[test]
+fn after_a_clean_shutdown_no_flash_is_read() {
+    let (case, mut bench) = used();
+    let Ok(()) = bench.ftl.shutdown(&mut bench.flash);
+    let (places, did) = recovered(&case, &bench.flash, RecoveryMode::Fastest);
+    assert_eq!((did.oob_reads.sum(), did.pcm_writes), (0, 0));
+    let known = (0..case.logical_pages).map(|lpn| bench.ftl.store.place(Lpn(lpn)));
+    assert!(
+        places.iter().copied().eq(known),
+        "trimmed pages stay trimmed, which no scan can tell"
+    );
+    let costs = Hat::recovery_costs(
+        bench.flash.ledger.geometry(),
+        &case.options_of::<Hat>().unwrap(),
+    );
+    assert!(costs[2].is_after_shutdown);
+    assert_eq!((costs[2].oob_reads, costs[2].pcm_reads), (0, 320));
+    // With one write more the table is not all that there is.
+    bench.play("W 7 1");
+    let (places, did) = recovered(&case, &bench.flash, RecoveryMode::Fastest);
+    assert_eq!(places[7], bench.ftl.store.place(Lpn(7)));
+    assert!(did.oob_reads.sum() > 0);
+}
+
+/// The place of an entry that was never put right holds another page by now.
+#[test]
+fn an_entry_from_before_an_erase_is_not_believed() {
+    let case = Case::small(1, 5, 4, 2).with("qmt_entries", 8);
+    let mut bench = Bench::<Hat>::new(&case).unwrap();
+    let mut rng = floatgate_core::rng::SplitMix64::new(3);
+    // All entries are in the QMT and stay there: those of PCM are from the start of the device.
+    bench.play("R 0 8");
+    for _ in 0..60 {
+        bench.write(rng.below(8) as u32, 1).unwrap();
+    }
+    assert_eq!(bench.extra("pcm_writes"), 0);
+    let mut flash = bench.flash.clone();
+    let mut reused = 0;
+    // At the start page `l` was at place `l`.
+    for lpn in (0..8).map(Lpn) {
+        let there = flash.peek_oob(Ppn(lpn.0)).map(|read| read.oob.lpn);
+        reused += u32::from(there.is_some_and(|there| there != lpn));
+        if let Some(entry) = flash.recall(lpn) {
+            assert_eq!((entry.place, there), (Ppn(lpn.0), Some(lpn)));
+        }
+    }
+    assert!(reused > 0);
+    let (places, did) = recovered(&case, &bench.flash, RecoveryMode::Fastest);
+    let known = (0..8).map(|lpn| bench.ftl.store.place(Lpn(lpn)));
+    assert!(places.into_iter().eq(known));
+    assert_eq!(did.pcm_writes, 8);
 }

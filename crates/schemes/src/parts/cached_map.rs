@@ -3,107 +3,27 @@
 //! bring the map up to date with the pages that they moved.
 
 use crate::parts::lists::Lists;
-use crate::parts::map_cache::{CachePolicy, HitRatio, MapCache, Mark, Producers, Translation};
-use crate::parts::page_store::{Moves, PageStore};
+use crate::parts::map_cache::{Entries, Mark, Translation};
+use crate::parts::on_demand::{DemandMap, MapCounters, MapPlan, Reason, Request, latest};
+use crate::parts::page_store::PageStore;
 use crate::parts::translation::TranslationPages;
-use crate::parts::translation::recovery::{FoundMap, Layout};
-use floatgate_core::address::{Lpn, Pbn, Ppn};
-use floatgate_core::choice;
-use floatgate_core::flash::{Flash, Preload};
-use floatgate_core::ftl::Start;
+use floatgate_core::address::Lpn;
+use floatgate_core::flash::Flash;
 use floatgate_core::geometry::Geometry;
+use floatgate_core::report::{Observation, SchemeCounters};
 use floatgate_core::state;
-
-choice! {
-    /// What one read of a translation page serves.
-    pub enum Fetch {
-        /// One entry.
-        Entry = "entry",
-        /// All entries of the request in that page.
-        Request = "request",
-    }
-}
-
-/// Why a translation page is written.
-#[derive(Clone, Copy)]
-enum Reason {
-    Evict,
-    Flush,
-    Gc,
-}
+use floatgate_core::state::State;
+use std::fmt::Debug;
 
 /// The entries that a write-back takes in any case.
 #[derive(Clone, Copy)]
-enum Set<'a> {
+pub enum Set<'a> {
     /// One cached entry.
     Entry(u32),
     /// All newer cached entries of the translation page.
     Dirty,
     /// Pages moved by a collection: LPN and number of the copy in its request.
     Moved(&'a [(Lpn, u32)]),
-}
-
-/// What happened to the map.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MapCounters {
-    /// Lookups served by the cache.
-    pub hits: u64,
-    /// Lookups that were not.
-    pub misses: u64,
-    /// Entries driven out.
-    pub evictions: u64,
-    /// Those of them that were newer than flash.
-    pub dirty_evictions: u64,
-    /// Translation pages read for an entry.
-    pub loads: u64,
-    /// Translation pages written because an entry left.
-    pub writebacks_evict: u64,
-    /// Translation pages written for integrity.
-    pub writebacks_flush: u64,
-    /// Translation pages written for moved pages.
-    pub writebacks_gc: u64,
-    /// Write-backs that read an old copy.
-    pub writeback_reads: u64,
-    /// Hits among the translations of live or written pages.
-    pub ratio: HitRatio,
-}
-
-state!(MapCounters {
-    hits,
-    misses,
-    evictions,
-    dirty_evictions,
-    loads,
-    writebacks_evict,
-    writebacks_flush,
-    writebacks_gc,
-    writeback_reads,
-    ratio,
-});
-
-/// How the map is cached.
-#[derive(Clone, Debug)]
-pub struct MapPlan {
-    /// Entries in memory.
-    pub entries: u64,
-    /// Which of them leaves.
-    pub policy: CachePolicy,
-    /// Entries of a translation page.
-    pub entries_per_page: u32,
-    /// What one read of a translation page serves.
-    pub fetch: Fetch,
-    /// Whether a write-back takes along all newer entries of its translation page.
-    pub batch: bool,
-    /// Whether entries of moved pages that are cached change only there.
-    pub lazy: bool,
-    /// Whether every change by the host is written back at once.
-    pub write_through: bool,
-    /// Whether there are flushes at all.
-    pub flushes: bool,
-    /// The options on which the map on flash rests, as one number ([`Checkpoint::writer`]).
-    ///
-    /// [`Checkpoint::writer`]: crate::parts::translation::checkpoint::Checkpoint::writer
-    pub writer: u8,
 }
 
 /// The changes that are not on flash, by the sequence number at which they began to wait. Kept only on a flash that
@@ -133,6 +53,10 @@ impl Waiting {
     }
 
     fn begin(&mut self, slot: u32, since: u64) {
+        // No program has a number where no bytes are stored.
+        if since == 0 {
+            return;
+        }
         if let Some(begun) = self.since.get_mut(slot as usize) {
             *begun = since;
             self.order.push_back(0, slot);
@@ -140,7 +64,7 @@ impl Waiting {
     }
 
     fn end(&mut self, slot: u32) {
-        if !self.since.is_empty() {
+        if !self.order.is_empty(0) {
             self.order.remove(slot);
         }
     }
@@ -152,23 +76,58 @@ impl Waiting {
     }
 }
 
-/// The number of the program that was the last so far.
-fn latest<F: Flash>(flash: &F) -> u64 {
-    flash.ledger().next_sequence().saturating_sub(1)
-}
+/// The entries of a [`CachedMap`]: in which order they stand, and what a miss does.
+///
+/// What a method returns as an error is the flash's own, unless it says otherwise.
+#[expect(
+    clippy::missing_errors_doc,
+    reason = "the errors are the flash's, as the trait's text says"
+)]
+pub trait EntryCache: State + Debug + Send + 'static {
+    /// The entries.
+    fn entries(&self) -> &Entries;
 
-/// What a request in work has loaded and produced.
-pub struct Request<T> {
-    producers: Producers<T>,
-    /// The translation page loaded last and when it is there.
-    loaded: Option<(u32, T)>,
+    /// The entries.
+    fn entries_mut(&mut self) -> &mut Entries;
+
+    /// A request begins.
+    fn begin(&mut self) {}
+
+    /// A lookup has found an entry of a translation page. Returns what the flash operation of the page waits for.
+    fn hit<T: Copy + Default>(&mut self, slot: u32, page: u32, request: &Request<T>) -> T;
+
+    /// A lookup has not found the entry of `lpn`: makes room, loads it, caches it. Returns what the flash operation
+    /// of the page waits for.
+    fn miss<F: Flash>(
+        map: &mut CachedMap<Self>,
+        flash: &mut F,
+        store: &mut PageStore,
+        lpn: Lpn,
+        request: &mut Request<F::Token>,
+    ) -> Result<F::Token, F::Error>
+    where
+        Self: Sized;
+
+    /// Adds counters of its own.
+    fn count(&self, counters: &mut SchemeCounters) {
+        let _ = counters;
+    }
+
+    /// Sets its own counters to zero.
+    fn reset_own_counters(&mut self) {}
+
+    /// Checks its tables against each other; `page_of` is the translation page of a logical page.
+    ///
+    /// # Errors
+    /// What does not agree.
+    fn audit(&self, page_of: impl Fn(Lpn) -> u32) -> Result<(), String>;
 }
 
 /// The map: cached entries, the directory, translation pages.
 #[derive(Debug)]
-pub struct CachedMap {
+pub struct CachedMap<C> {
     /// Cached entries.
-    pub cache: MapCache,
+    pub cache: C,
     /// The map behind them.
     pub pages: TranslationPages,
     /// Slots of newer entries by translation page.
@@ -186,61 +145,22 @@ pub struct CachedMap {
     pub counters: MapCounters,
 }
 
-state!(CachedMap { cache, pages, dirty, is_unflushed, waiting, counters } grows { unflushed }
+state!(CachedMap<C> [C: EntryCache] { cache, pages, dirty, is_unflushed, waiting, counters } grows { unflushed }
     fixed { moved, plan, many_dies });
 
-impl CachedMap {
-    /// The map of a fresh device.
-    ///
-    /// # Errors
-    /// Those of the flash.
-    pub fn format<F: Preload>(
+impl<C: EntryCache> CachedMap<C> {
+    /// The map behind an empty cache of at most `slots` entries.
+    pub fn cold(
         plan: MapPlan,
-        store: &mut PageStore,
-        start: Start,
-        flash: &mut F,
-    ) -> Result<Self, F::Error> {
-        let (entries, writer) = (plan.entries_per_page, plan.writer);
-        let pages = TranslationPages::format(store, entries, writer, start, flash)?;
-        Ok(Self::cold(plan, store.geometry(), pages))
-    }
-
-    /// The map that was found on a flash, with its places in the store. Brings the flash up to date; nothing is
-    /// cached.
-    ///
-    /// # Errors
-    /// Those of the flash.
-    pub fn recover<F: Flash>(
-        plan: MapPlan,
-        store: &mut PageStore,
-        found: &FoundMap,
-        layout: &Layout,
-        flash: &mut F,
-    ) -> Result<Self, F::Error> {
-        let pages = TranslationPages::recover(store, found, layout, flash)?;
-        let mut map = Self::cold(plan, store.geometry(), pages);
-        let mut request = map.begin();
-        store.relieve_dies(
-            flash,
-            &mut Collecting {
-                map: &mut map,
-                request: &mut request,
-            },
-        )?;
-        map.write_back_moved(flash, store, &request)?;
-        map.pages.end_recovery(store, flash)?;
-        map.counters = MapCounters::default();
-        map.pages.moves = 0;
-        Ok(map)
-    }
-
-    /// Nothing cached.
-    fn cold(plan: MapPlan, geometry: &Geometry, pages: TranslationPages) -> Self {
-        let slots = MapCache::slots(geometry.logical_pages, plan.entries);
+        geometry: &Geometry,
+        pages: TranslationPages,
+        cache: C,
+        slots: u32,
+    ) -> Self {
         let flushable = if plan.flushes { pages.len() } else { 0 };
         Self {
             waiting: Waiting::new(slots as usize),
-            cache: MapCache::new(geometry.logical_pages, plan.entries, plan.policy),
+            cache,
             dirty: Lists::new(slots as usize, pages.len() as usize),
             unflushed: Vec::new(),
             is_unflushed: vec![false; flushable as usize],
@@ -252,27 +172,19 @@ impl CachedMap {
         }
     }
 
-    /// Bytes of memory of such a map.
-    pub fn ram_bytes(geometry: &Geometry, entries: u64, entries_per_page: u32) -> u64 {
+    /// Bytes of memory of such a map beside its cache and its translation pages.
+    pub fn ram_bytes(geometry: &Geometry, slots: u32, entries_per_page: u32) -> u64 {
         let pages = geometry.logical_pages.div_ceil(entries_per_page);
-        let slots = MapCache::slots(geometry.logical_pages, entries);
-        MapCache::ram_bytes(geometry.logical_pages, entries)
-            + TranslationPages::ram_bytes(geometry, entries_per_page)
-            + 12 * (u64::from(slots) + u64::from(geometry.blocks()))
-            + 17 * u64::from(pages)
+        32 * u64::from(slots) + 17 * u64::from(pages)
     }
 
-    /// A request begins.
-    pub fn begin<T: Copy + Default>(&mut self) -> Request<T> {
-        Request {
-            producers: self.cache.begin(),
-            loaded: None,
-        }
+    /// Cached entries of a translation page that are newer than flash.
+    pub fn newer_of(&self, page: u32) -> u32 {
+        self.dirty.len(page as usize)
     }
 
-    /// Keeps the end of an operation that changes an entry. On one die the order of its operations says it all.
-    #[inline]
-    pub fn note<T: Copy + Default>(&self, request: &mut Request<T>, done: T) -> Mark {
+    fn note<T: Copy + Default>(&self, request: &mut Request<T>, done: T) -> Mark {
+        // On one die the order of its operations says it all.
         if self.many_dies {
             request.producers.note(done)
         } else {
@@ -283,9 +195,9 @@ impl CachedMap {
     /// An entry has changed.
     #[inline]
     fn set_dirty(&mut self, slot: u32, produced: Mark, since: u64) {
-        if !self.cache.is_dirty(slot) {
+        if !self.cache.entries().is_dirty(slot) {
             self.waiting.begin(slot, since);
-            let page = self.pages.page_of(self.cache.lpn(slot));
+            let page = self.pages.page_of(self.cache.entries().lpn(slot));
             self.dirty.push_back(page as usize, slot);
             if let Some(listed) = self.is_unflushed.get_mut(page as usize)
                 && !std::mem::replace(listed, true)
@@ -293,76 +205,41 @@ impl CachedMap {
                 self.unflushed.push(page);
             }
         }
-        self.cache.set_dirty(slot, produced);
+        self.cache.entries_mut().set_dirty(slot, produced);
     }
 
     fn set_clean(&mut self, slot: u32) {
         self.dirty.remove(slot);
         self.waiting.end(slot);
-        self.cache.set_clean(slot);
+        self.cache.entries_mut().set_clean(slot);
     }
 
-    /// Makes a page's entry a cached one; returns what its flash operation waits for.
+    /// An entry leaves: it is written back if it is newer.
     ///
     /// # Errors
     /// Those of the flash.
-    #[inline]
-    pub fn look_up<F: Flash>(
+    pub fn evict<F: Flash>(
         &mut self,
         flash: &mut F,
         store: &mut PageStore,
-        lpn: Lpn,
-        translation: Translation,
-        request: &mut Request<F::Token>,
-    ) -> Result<F::Token, F::Error> {
-        let cached = self.cache.slot(lpn);
-        let live = store.place(lpn).is_some();
-        self.counters
-            .ratio
-            .count(translation, live, cached.is_some());
-        if let Some(slot) = cached {
-            self.counters.hits += 1;
-            self.cache.touch(slot);
-            return Ok(F::Token::default());
+        slot: u32,
+        request: &Request<F::Token>,
+    ) -> Result<(), F::Error> {
+        self.counters.evictions += 1;
+        if self.cache.entries().is_dirty(slot) {
+            self.counters.dirty_evictions += 1;
+            let page = self.pages.page_of(self.cache.entries().lpn(slot));
+            let set = Set::Entry(slot);
+            self.write_back(flash, store, page, set, Reason::Evict, request)?;
         }
-        self.miss(flash, store, lpn, request)
-    }
-
-    fn miss<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        store: &mut PageStore,
-        lpn: Lpn,
-        request: &mut Request<F::Token>,
-    ) -> Result<F::Token, F::Error> {
-        self.counters.misses += 1;
-        let victim = self.cache.victim();
-        if let Some(slot) = victim {
-            self.counters.evictions += 1;
-            if self.cache.is_dirty(slot) {
-                self.counters.dirty_evictions += 1;
-                let page = self.pages.page_of(self.cache.lpn(slot));
-                let set = Set::Entry(slot);
-                self.write_back(flash, store, page, set, Reason::Evict, request)?;
-            }
-        }
-        let page = self.pages.page_of(lpn);
-        let there = match request.loaded {
-            _ if !self.pages.exists(page) => F::Token::default(),
-            Some((loaded, there)) if loaded == page && self.plan.fetch == Fetch::Request => there,
-            _ => {
-                self.counters.loads += 1;
-                let there = self.pages.load(flash, store, lpn)?;
-                request.loaded = Some((page, there));
-                there
-            }
-        };
-        self.cache.put(lpn, victim);
-        Ok(there)
+        Ok(())
     }
 
     /// Writes a new copy of a translation page with a set of entries, which become clean.
-    fn write_back<F: Flash>(
+    ///
+    /// # Errors
+    /// Those of the flash.
+    pub fn write_back<F: Flash>(
         &mut self,
         flash: &mut F,
         store: &mut PageStore,
@@ -375,7 +252,7 @@ impl CachedMap {
         self.pages.checkpoint.pending = self.waiting.oldest();
         self.wait_no_more(page, set);
         let end = (produced, self.waiting.oldest());
-        let (cache, dirty, all) = (&self.cache, &self.dirty, self.takes_all(set));
+        let (cache, dirty, all) = (self.cache.entries(), &self.dirty, self.takes_all(set));
         let stays_cached = |lpn: Lpn| self.plan.lazy && cache.slot(lpn).is_some();
         let change = |pages: &TranslationPages, store: &PageStore, bytes: &mut [u8]| {
             let mut put = |lpn: Lpn| pages.put_entry(bytes, lpn, store.place(lpn));
@@ -394,13 +271,7 @@ impl CachedMap {
             }
         };
         let reads = self.pages.write(flash, store, page, end, change)?;
-        let counters = &mut self.counters;
-        *match reason {
-            Reason::Evict => &mut counters.writebacks_evict,
-            Reason::Flush => &mut counters.writebacks_flush,
-            Reason::Gc => &mut counters.writebacks_gc,
-        } += 1;
-        counters.writeback_reads += u64::from(reads);
+        self.counters.written(reason, reads);
         self.clean(page, set);
         Ok(())
     }
@@ -415,7 +286,7 @@ impl CachedMap {
 
     /// What a write-back takes waits no more once it is programmed. Only the checkpoint of that program may say so.
     fn wait_no_more(&mut self, page: u32, set: Set<'_>) {
-        if !self.waiting.since.is_empty() {
+        if !self.waiting.order.is_empty(0) {
             self.each_taken(page, set, |map, slot| map.waiting.end(slot));
         }
     }
@@ -426,7 +297,7 @@ impl CachedMap {
             Set::Entry(slot) => take(self, slot),
             Set::Moved(moved) if !self.plan.lazy => {
                 for &(lpn, _) in moved {
-                    if let Some(slot) = self.cache.slot(lpn) {
+                    if let Some(slot) = self.cache.entries().slot(lpn) {
                         take(self, slot);
                     }
                 }
@@ -461,12 +332,12 @@ impl CachedMap {
             }
         };
         match set {
-            Set::Entry(slot) => wait(producers.of(self.cache.produced(slot))),
+            Set::Entry(slot) => wait(producers.of(self.cache.entries().produced(slot))),
             Set::Moved(moved) => {
                 // The copies are in the order of one die: the last is the last to end.
                 let last = moved
                     .iter()
-                    .filter(|(lpn, _)| !self.plan.lazy || self.cache.slot(*lpn).is_none())
+                    .filter(|(lpn, _)| !self.plan.lazy || self.cache.entries().slot(*lpn).is_none())
                     .map(|&(_, copy)| copy)
                     .max();
                 wait(last.and_then(|copy| producers.at(copy)));
@@ -476,16 +347,106 @@ impl CachedMap {
         if self.takes_all(set) {
             self.dirty
                 .iter(page as usize)
-                .for_each(|slot| wait(producers.of(self.cache.produced(slot))));
+                .for_each(|slot| wait(producers.of(self.cache.entries().produced(slot))));
         }
         end
     }
 
-    /// Writes all newer entries back, translation page by translation page.
-    ///
-    /// # Errors
-    /// Those of the flash.
-    pub fn flush<F: Flash>(
+    /// Brings the entries of one translation page up to date with the pages that a collection moved.
+    fn write_back_moves<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        store: &mut PageStore,
+        page: u32,
+        moved: &[(Lpn, u32)],
+        request: &Request<F::Token>,
+    ) -> Result<(), F::Error> {
+        let mut must_write = !self.plan.lazy;
+        for &(lpn, copy) in moved {
+            match self.cache.entries().slot(lpn) {
+                Some(slot) => {
+                    let since = self.waiting.moves;
+                    self.set_dirty(slot, request.producers.mark(copy), since);
+                }
+                None => must_write = true,
+            }
+        }
+        if must_write {
+            self.write_back(flash, store, page, Set::Moved(moved), Reason::Gc, request)?;
+        }
+        Ok(())
+    }
+}
+
+impl<C: EntryCache> DemandMap for CachedMap<C> {
+    fn pages(&self) -> &TranslationPages {
+        &self.pages
+    }
+
+    fn pages_mut(&mut self) -> &mut TranslationPages {
+        &mut self.pages
+    }
+
+    fn counters(&self) -> &MapCounters {
+        &self.counters
+    }
+
+    fn counters_mut(&mut self) -> &mut MapCounters {
+        &mut self.counters
+    }
+
+    fn begin<T: Copy + Default>(&mut self, last: Lpn) -> Request<T> {
+        self.cache.begin();
+        Request {
+            producers: self.cache.entries_mut().begin(),
+            loaded: None,
+            last,
+        }
+    }
+
+    #[inline]
+    fn look_up<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        store: &mut PageStore,
+        lpn: Lpn,
+        translation: Translation,
+        request: &mut Request<F::Token>,
+    ) -> Result<F::Token, F::Error> {
+        let cached = self.cache.entries().slot(lpn);
+        let live = store.place(lpn).is_some();
+        self.counters
+            .ratio
+            .count(translation, live, cached.is_some());
+        if let Some(slot) = cached {
+            self.counters.hits += 1;
+            let page = self.pages.page_of(lpn);
+            return Ok(self.cache.hit(slot, page, request));
+        }
+        self.counters.misses += 1;
+        C::miss(self, flash, store, lpn, request)
+    }
+
+    fn changed<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        store: &mut PageStore,
+        lpn: Lpn,
+        done: Option<F::Token>,
+        request: &mut Request<F::Token>,
+    ) -> Result<(), F::Error> {
+        let produced = done.map_or(Mark::NONE, |done| self.note(request, done));
+        let slot = self.cache.entries().slot(lpn);
+        let slot = slot.expect("its lookup put it there");
+        self.set_dirty(slot, produced, latest(flash));
+        if self.plan.write_through {
+            let page = self.pages.page_of(lpn);
+            self.write_back(flash, store, page, Set::Entry(slot), Reason::Flush, request)?;
+        }
+        Ok(())
+    }
+
+    fn flush<F: Flash>(
         &mut self,
         flash: &mut F,
         store: &mut PageStore,
@@ -504,33 +465,19 @@ impl CachedMap {
         Ok(())
     }
 
-    /// The entry of a page has changed on the host's behalf.
-    ///
-    /// # Errors
-    /// Those of the flash.
-    pub fn changed<F: Flash>(
+    #[inline]
+    fn moved<F: Flash>(
         &mut self,
         flash: &mut F,
-        store: &mut PageStore,
         lpn: Lpn,
-        produced: Mark,
-        request: &Request<F::Token>,
-    ) -> Result<(), F::Error> {
-        let slot = self.cache.slot(lpn).expect("its lookup put it there");
-        self.set_dirty(slot, produced, latest(flash));
-        if self.plan.write_through {
-            let page = self.pages.page_of(lpn);
-            self.write_back(flash, store, page, Set::Entry(slot), Reason::Flush, request)?;
-        }
-        Ok(())
+        done: F::Token,
+        request: &mut Request<F::Token>,
+    ) {
+        let mark = self.note(request, done);
+        self.waiting.moves = self.waiting.moves.min(latest(flash));
+        self.moved.push((lpn, mark.index()));
     }
 
-    /// The die of the translation page that has the entry of a page.
-    pub fn die_of(&self, lpn: Lpn) -> u32 {
-        self.pages.home(self.pages.page_of(lpn))
-    }
-
-    /// Brings the entries of all moved pages up to date.
     fn write_back_moved<F: Flash>(
         &mut self,
         flash: &mut F,
@@ -553,89 +500,47 @@ impl CachedMap {
         Ok(())
     }
 
-    /// Brings the entries of one translation page up to date with the pages that a collection moved.
-    fn write_back_moves<F: Flash>(
-        &mut self,
-        flash: &mut F,
-        store: &mut PageStore,
-        page: u32,
-        moved: &[(Lpn, u32)],
-        request: &Request<F::Token>,
-    ) -> Result<(), F::Error> {
-        let mut must_write = !self.plan.lazy;
-        for &(lpn, copy) in moved {
-            match self.cache.slot(lpn) {
-                Some(slot) => {
-                    let since = self.waiting.moves;
-                    self.set_dirty(slot, request.producers.mark(copy), since);
-                }
-                None => must_write = true,
-            }
-        }
-        if must_write {
-            self.write_back(flash, store, page, Set::Moved(moved), Reason::Gc, request)?;
-        }
-        Ok(())
+    #[inline(always)]
+    fn prefetch(&self, lpn: Lpn) {
+        self.cache.entries().prefetch(lpn);
     }
 
-    /// Checks the tables against each other.
-    ///
-    /// # Errors
-    /// What does not agree.
-    pub fn audit<F: Flash>(&self, flash: &F, store: &PageStore) -> Result<(), String> {
-        self.cache.audit()?;
-        self.pages.audit(flash, store)?;
+    fn oldest_pending(&self) -> u64 {
+        self.waiting.oldest()
+    }
+
+    fn newer(&self) -> u32 {
+        self.cache.entries().dirty_entries()
+    }
+
+    fn count(&self, counters: &mut SchemeCounters) {
+        self.cache.count(counters);
+    }
+
+    fn reset_own_counters(&mut self) {
+        self.cache.reset_own_counters();
+    }
+
+    fn observe(&self, seen: &mut Observation) {
+        seen.sum("cmt_entries", self.cache.entries().len().into());
+    }
+
+    fn audit(&self, _store: &PageStore) -> Result<(), String> {
+        self.cache.audit(|lpn| self.pages.page_of(lpn))?;
+        let entries = self.cache.entries();
         let mut listed = 0;
         for page in 0..self.pages.len() {
             for slot in self.dirty.iter(page as usize) {
                 listed += 1;
-                if !self.cache.is_dirty(slot) || self.pages.page_of(self.cache.lpn(slot)) != page {
+                if !entries.is_dirty(slot) || self.pages.page_of(entries.lpn(slot)) != page {
                     return Err(format!("slot {slot} is no newer entry of page {page}"));
                 }
             }
         }
-        let dirty = self.cache.dirty_entries();
+        let dirty = entries.dirty_entries();
         if listed != dirty {
             return Err(format!("{dirty} newer entries, {listed} of them listed"));
         }
         Ok(())
-    }
-}
-
-/// What collections inside a request do to the map.
-pub struct Collecting<'a, T> {
-    /// The map.
-    pub map: &'a mut CachedMap,
-    /// The request in work.
-    pub request: &'a mut Request<T>,
-}
-
-impl<F: Flash> Moves<F> for Collecting<'_, F::Token> {
-    fn moved(&mut self, flash: &mut F, lpn: Lpn, _to: Ppn, done: F::Token) {
-        let mark = self.map.note(self.request, done);
-        let waiting = &mut self.map.waiting;
-        waiting.moves = waiting.moves.min(latest(flash));
-        self.map.moved.push((lpn, mark.index()));
-    }
-
-    fn choose(&mut self, store: &mut PageStore, die: u32) -> Pbn {
-        if store.erased(die) < 2 {
-            return store.map_victim(die);
-        }
-        store.choose(die)
-    }
-
-    fn collect_map(
-        &mut self,
-        flash: &mut F,
-        store: &mut PageStore,
-        victim: Pbn,
-    ) -> Result<(), F::Error> {
-        self.map.pages.checkpoint.pending = self.map.waiting.oldest();
-        self.map.pages.collect(flash, store, victim)
-    }
-
-    fn before_erase(&mut self, flash: &mut F, store: &mut PageStore) -> Result<(), F::Error> {
-        self.map.write_back_moved(flash, store, self.request)
     }
 }

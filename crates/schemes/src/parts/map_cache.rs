@@ -5,12 +5,14 @@
 //! Flat arrays throughout: a slot for each cached entry, one table from pages to slots, intrusive lists for the
 //! order of use.
 
+use crate::hints::{large_table, prefetch};
 use crate::parts::lists::Lists;
 use floatgate_core::address::Lpn;
 use floatgate_core::choice;
 use floatgate_core::report::{Combine, SchemeCounters};
 use floatgate_core::state;
 use floatgate_core::state::{Passed, StateError};
+use std::ops::{Deref, DerefMut};
 
 choice! {
     /// Which cached entry leaves.
@@ -58,6 +60,16 @@ pub struct Producers<T> {
 }
 
 impl<T: Copy + Default> Producers<T> {
+    /// None yet, in the request of that number.
+    pub fn of_request(request: u32) -> Self {
+        Self {
+            request,
+            len: 0,
+            few: [T::default(); FEW],
+            more: Vec::new(),
+        }
+    }
+
     /// Keeps the end of an operation.
     #[inline]
     pub fn note(&mut self, done: T) -> Mark {
@@ -125,42 +137,36 @@ state!(Entry {
     produced
 });
 
-/// Cached map entries.
+/// The cached entries of a map, whatever order they stand in: a slot for each, found by its page.
 #[derive(Debug)]
-pub struct MapCache {
+pub struct Entries {
     slot_of: Vec<u32>,
     entries: Vec<Entry>,
-    order: Lists,
+    /// Slots whose entries have left.
+    free: Vec<u32>,
     capacity: u32,
-    /// Most protected entries; 0 is plain LRU.
-    protected: u32,
     dirty: u32,
     requests: u32,
 }
 
-state!(MapCache { slot_of, order, dirty, requests } grows { entries } check check_state fixed { capacity, protected });
+state!(Entries { slot_of, dirty, requests } grows { entries, free } check check_state fixed { capacity });
 
-impl MapCache {
-    /// An empty cache of `entries` entries over `pages` logical pages.
-    pub fn new(pages: u32, entries: u64, policy: CachePolicy) -> Self {
-        let capacity = Self::slots(pages, entries);
-        let protected = match policy {
-            CachePolicy::Lru => 0,
-            CachePolicy::Slru => entries - (entries / 5).max(1),
-        };
+impl Entries {
+    /// None of `pages` logical pages is cached; there is room for `capacity`.
+    pub fn new(pages: u32, capacity: u32) -> Self {
         Self {
-            slot_of: vec![NO_SLOT; pages as usize],
+            slot_of: large_table(NO_SLOT, pages as usize),
             entries: Vec::with_capacity(capacity as usize),
-            order: Lists::new(capacity as usize, 2),
+            free: Vec::new(),
             capacity,
-            protected: u32::try_from(protected).unwrap_or(u32::MAX),
             dirty: 0,
             requests: 0,
         }
     }
 
     fn check_state(&self) -> Passed {
-        match self.entries.len() <= self.capacity as usize {
+        let slots = self.entries.len();
+        match slots <= self.capacity as usize && self.free.len() <= slots {
             true => Ok(()),
             false => Err(StateError::damaged(
                 "the cache holds more than it has room for",
@@ -168,25 +174,15 @@ impl MapCache {
         }
     }
 
-    /// Slots that such a cache needs: there are never more entries than pages.
-    pub fn slots(pages: u32, entries: u64) -> u32 {
-        entries.min(u64::from(pages)) as u32
-    }
-
-    /// Bytes of memory of such a cache.
-    pub fn ram_bytes(pages: u32, entries: u64) -> u64 {
-        4 * u64::from(pages) + 28 * u64::from(Self::slots(pages, entries))
+    /// Bytes of memory of so many.
+    pub fn ram_bytes(pages: u32, capacity: u32) -> u64 {
+        4 * u64::from(pages) + 16 * u64::from(capacity)
     }
 
     /// A request begins: entries produced by earlier ones are waited for no more.
     pub fn begin<T: Copy + Default>(&mut self) -> Producers<T> {
         self.requests = self.requests.wrapping_add(1);
-        Producers {
-            request: self.requests,
-            len: 0,
-            few: [T::default(); FEW],
-            more: Vec::new(),
-        }
+        Producers::of_request(self.requests)
     }
 
     /// The slot of a page's entry, if it is cached.
@@ -196,20 +192,32 @@ impl MapCache {
         (slot != NO_SLOT).then_some(slot)
     }
 
+    /// Whether the entry of a page is cached will be asked soon.
+    #[inline(always)]
+    pub fn prefetch(&self, lpn: Lpn) {
+        prefetch(&self.slot_of, lpn.index());
+    }
+
     /// The page of a slot.
     #[inline(always)]
     pub fn lpn(&self, slot: u32) -> Lpn {
         self.entries[slot as usize].lpn
     }
 
+    /// The page of a slot, if its entry can be found by it.
+    pub fn lpn_of(&self, slot: u32) -> Option<Lpn> {
+        let lpn = self.entries.get(slot as usize)?.lpn;
+        (self.slot(lpn) == Some(slot)).then_some(lpn)
+    }
+
     /// Cached entries.
     pub fn len(&self) -> u32 {
-        self.entries.len() as u32
+        (self.entries.len() - self.free.len()) as u32
     }
 
     /// Whether nothing is cached.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.len() == 0
     }
 
     /// Cached entries that are newer than the map behind the cache.
@@ -246,6 +254,119 @@ impl MapCache {
         self.entries[slot as usize].produced
     }
 
+    /// Puts a clean entry in.
+    #[inline]
+    pub fn insert(&mut self, lpn: Lpn) -> u32 {
+        let entry = Entry {
+            lpn,
+            dirty: false,
+            produced: Mark::NONE,
+        };
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.entries[slot as usize] = entry;
+                slot
+            }
+            None => {
+                self.entries.push(entry);
+                self.entries.len() as u32 - 1
+            }
+        };
+        self.slot_of[lpn.index()] = slot;
+        slot
+    }
+
+    /// Takes an entry out.
+    #[inline]
+    pub fn remove(&mut self, slot: u32) {
+        self.set_clean(slot);
+        let left = self.lpn(slot);
+        self.slot_of[left.index()] = NO_SLOT;
+        self.free.push(slot);
+    }
+
+    /// Checks the tables against each other.
+    ///
+    /// # Errors
+    /// What does not agree.
+    pub fn audit(&self) -> Result<(), String> {
+        let mut is_free = vec![false; self.entries.len()];
+        for &slot in &self.free {
+            match is_free.get_mut(slot as usize) {
+                Some(free) if !*free => *free = true,
+                _ => return Err(format!("slot {slot} is free twice, or no slot")),
+            }
+        }
+        let held = || (0..).zip(&self.entries).filter(|(slot, _)| !is_free[*slot]);
+        let cached = self.slot_of.iter().filter(|&&slot| slot != NO_SLOT).count();
+        if cached != held().count() {
+            let entries = held().count();
+            return Err(format!("{entries} entries, {cached} of them found"));
+        }
+        let dirty = held().filter(|(_, entry)| entry.dirty).count();
+        if dirty != self.dirty as usize {
+            return Err(format!("{dirty} dirty entries, counted {}", self.dirty));
+        }
+        if held().any(|(slot, entry)| self.slot_of[entry.lpn.index()] != slot as u32) {
+            return Err("a cached entry cannot be found".into());
+        }
+        Ok(())
+    }
+}
+
+/// Cached map entries in the order of their use.
+#[derive(Debug)]
+pub struct MapCache {
+    known: Entries,
+    order: Lists,
+    capacity: u32,
+    /// Most protected entries; 0 is plain LRU.
+    protected: u32,
+}
+
+state!(MapCache { known, order } fixed { capacity, protected });
+
+impl Deref for MapCache {
+    type Target = Entries;
+
+    fn deref(&self) -> &Entries {
+        &self.known
+    }
+}
+
+impl DerefMut for MapCache {
+    fn deref_mut(&mut self) -> &mut Entries {
+        &mut self.known
+    }
+}
+
+impl MapCache {
+    /// An empty cache of `entries` entries over `pages` logical pages.
+    pub fn new(pages: u32, entries: u64, policy: CachePolicy) -> Self {
+        let capacity = Self::slots(pages, entries);
+        let protected = match policy {
+            CachePolicy::Lru => 0,
+            CachePolicy::Slru => entries - (entries / 5).max(1),
+        };
+        Self {
+            known: Entries::new(pages, capacity),
+            order: Lists::new(capacity as usize, 2),
+            capacity,
+            protected: u32::try_from(protected).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Slots that such a cache needs: there are never more entries than pages.
+    pub fn slots(pages: u32, entries: u64) -> u32 {
+        entries.min(u64::from(pages)) as u32
+    }
+
+    /// Bytes of memory of such a cache.
+    pub fn ram_bytes(pages: u32, entries: u64) -> u64 {
+        let slots = Self::slots(pages, entries);
+        Entries::ram_bytes(pages, slots) + 12 * u64::from(slots)
+    }
+
     /// An entry is used.
     #[inline]
     pub fn touch(&mut self, slot: u32) {
@@ -271,28 +392,26 @@ impl MapCache {
             .or_else(|| self.order.first(PROTECTED))
     }
 
+    /// The entries by the time of their use, longest ago first (plain LRU).
+    pub fn used_longest_ago(&self) -> impl Iterator<Item = u32> + '_ {
+        self.order.iter(PROBATION)
+    }
+
+    /// Takes an entry out, which is clean by now or dropped.
+    #[inline]
+    pub fn drop_entry(&mut self, slot: u32) {
+        self.order.remove(slot);
+        self.known.remove(slot);
+    }
+
     /// Puts a clean entry in, in the place of `victim`, which is clean by now or dropped.
+    #[inline]
     pub fn put(&mut self, lpn: Lpn, victim: Option<u32>) -> u32 {
-        let entry = Entry {
-            lpn,
-            dirty: false,
-            produced: Mark::NONE,
-        };
-        let slot = match victim {
-            Some(slot) => {
-                self.set_clean(slot);
-                let left = self.lpn(slot);
-                self.slot_of[left.index()] = NO_SLOT;
-                self.entries[slot as usize] = entry;
-                slot
-            }
-            None => {
-                self.entries.push(entry);
-                self.len() - 1
-            }
-        };
+        if let Some(slot) = victim {
+            self.known.remove(slot);
+        }
+        let slot = self.known.insert(lpn);
         self.order.move_to_back(PROBATION, slot);
-        self.slot_of[lpn.index()] = slot;
         slot
     }
 
@@ -313,25 +432,17 @@ impl MapCache {
     /// # Errors
     /// What does not agree.
     pub fn audit(&self) -> Result<(), String> {
-        let cached = self.slot_of.iter().filter(|&&slot| slot != NO_SLOT).count();
+        self.known.audit()?;
         let listed = self.order.len(PROBATION) + self.order.len(PROTECTED);
-        if cached != self.entries.len() || listed != self.len() || self.len() > self.capacity {
+        if listed != self.len() || self.len() > self.capacity {
             return Err(format!(
-                "the cache of {} holds {} entries, {listed} in order, {cached} found",
+                "the cache of {} holds {} entries, {listed} in order",
                 self.capacity,
                 self.len()
             ));
         }
         if self.order.len(PROTECTED) > self.protected {
             return Err(format!("{} protected entries", self.order.len(PROTECTED)));
-        }
-        let dirty = self.entries.iter().filter(|entry| entry.dirty).count();
-        if dirty != self.dirty as usize {
-            return Err(format!("{dirty} dirty entries, counted {}", self.dirty));
-        }
-        let lost = |(slot, entry): (usize, &Entry)| self.slot_of[entry.lpn.index()] != slot as u32;
-        if self.entries.iter().enumerate().any(lost) {
-            return Err("a cached entry cannot be found".into());
         }
         Ok(())
     }

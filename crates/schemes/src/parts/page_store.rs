@@ -20,6 +20,7 @@ mod recovery;
 
 pub use collect::Moves;
 use collect::Moving;
+pub use recovery::Known;
 
 choice! {
     /// Whether moved pages share the host's append point.
@@ -94,6 +95,19 @@ impl Append {
     /// The next page, and the one after the last.
     pub(crate) fn range(self) -> (u32, u32) {
         (self.next, self.end)
+    }
+
+    /// An erased block of so many pages.
+    pub(crate) fn in_block(first: Ppn, pages: u32) -> Self {
+        Self {
+            next: first.0,
+            end: first.0 + pages,
+        }
+    }
+
+    /// The last page of the block that it fills, or filled; none before the first block.
+    pub(crate) fn last_page(self) -> Option<Ppn> {
+        self.end.checked_sub(1).map(Ppn)
     }
 
     #[inline(always)]
@@ -451,10 +465,9 @@ impl PageStore {
     fn open(&mut self, die: u32) -> Append {
         let block = self.dies[die as usize].pool.take();
         self.victims.taken(block);
-        let next = self.geometry.first_page(block).0;
-        Append {
-            next,
-            end: next + self.geometry.pages_per_block,
-        }
+        Append::in_block(
+            self.geometry.first_page(block),
+            self.geometry.pages_per_block,
+        )
     }
 }

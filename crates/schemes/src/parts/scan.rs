@@ -25,6 +25,7 @@ pub use spare_bytes::SpareBytes;
 use floatgate_core::address::{DieLpn, Lbn, Pbn, Ppn};
 use floatgate_core::flash::{Cause, Flash, OobRead, Role, SEQUENCE_MAX, SpareRead};
 use floatgate_core::geometry::Space;
+use floatgate_core::pcm::Recalled;
 
 /// Tag of a moved page: the move goes on.
 pub const MORE: u32 = 1;
@@ -205,6 +206,19 @@ impl Scan {
     pub fn set_page(&mut self, at: Ppn, read: OobRead) {
         let (block, position) = self.space.geometry.split(at);
         self.note((block.0 - self.first.0) as usize, position, Some(read));
+    }
+
+    /// Takes an OOB for read that a memory beside the flash keeps. Of two for one page the first counts.
+    pub fn take_recalled(&mut self, recalled: &Recalled) {
+        let (block, position) = self.space.geometry.split(recalled.place);
+        let block = block.0.wrapping_sub(self.first.0);
+        let pages = self.space.geometry.pages_per_block;
+        let is_here = block < self.space.blocks() && !self.is_left_out(block);
+        let index = (block as usize * pages as usize).saturating_add(position as usize);
+        if is_here && !self.is_read[index] {
+            self.is_read[index] = true;
+            self.note(block as usize, position, Some(recalled.read));
+        }
     }
 
     fn is_left_out(&self, block: u32) -> bool {

@@ -175,6 +175,18 @@ impl TranslationPages {
         self.by_entries.div(lpn.0)
     }
 
+    /// The first logical page whose entry stands in a translation page.
+    pub fn first_of(&self, page: u32) -> Lpn {
+        Lpn(page * self.by_entries.get())
+    }
+
+    /// The last logical page whose entry stands in a translation page.
+    pub fn last_of(&self, page: u32) -> Lpn {
+        let entries = self.by_entries.get();
+        let end = (page * entries).saturating_add(entries);
+        Lpn(end.min(self.logical_pages) - 1)
+    }
+
     /// Translation pages.
     pub fn len(&self) -> u32 {
         self.gtd.len() as u32
@@ -194,6 +206,11 @@ impl TranslationPages {
     #[inline(always)]
     pub(super) fn home(&self, page: u32) -> u32 {
         self.by_dies.rem(page)
+    }
+
+    /// The die of the translation page that has the entry of a logical page.
+    pub fn die_of(&self, lpn: Lpn) -> u32 {
+        self.home(self.page_of(lpn))
     }
 
     /// Writes the entry of a logical page into the bytes of its translation page, as far as those reach.
@@ -225,6 +242,32 @@ impl TranslationPages {
             );
         };
         flash.read_map(from, check, F::Token::default())
+    }
+
+    /// Reads a translation page that exists, for all its entries but those that are newer in memory.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    pub fn load_all<F: Flash>(
+        &self,
+        flash: &mut F,
+        store: &PageStore,
+        page: u32,
+        is_newer: impl Fn(Lpn) -> bool,
+    ) -> Result<F::Token, F::Error> {
+        let entries = (self.first_of(page).0..=self.last_of(page).0).map(Lpn);
+        let check = |bytes: &[u8]| {
+            let mut stored = entries.zip(bytes.chunks_exact(4));
+            let wrong = stored
+                .find(|(lpn, cell)| !is_newer(*lpn) && *cell != store.place(*lpn).0.to_le_bytes());
+            debug_assert!(wrong.is_none(), "an entry on flash: {wrong:?}");
+        };
+        flash.read_map(self.gtd[page as usize], check, F::Token::default())
+    }
+
+    /// The translation page of a logical page, as a division.
+    pub fn divisor(&self) -> Divisor {
+        self.by_entries
     }
 
     /// Writes a new copy of a translation page: the old content with what `change` puts in. It waits for the
@@ -268,7 +311,8 @@ impl TranslationPages {
         Ok(old.is_some())
     }
 
-    /// Writes a new copy of a translation page from the places in memory, without a read.
+    /// Writes a new copy of a translation page from the places in memory, without a read. It waits for what
+    /// `end` says, and so does what is pending after it, as in [`TranslationPages::write`].
     ///
     /// # Errors
     /// Those of the flash.
@@ -277,13 +321,13 @@ impl TranslationPages {
         flash: &mut F,
         store: &mut PageStore,
         page: u32,
-        pending: u64,
+        end: (F::Token, u64),
     ) -> Result<(), F::Error> {
         self.make_room(flash, store, self.home(page))?;
         let fill = |map: &Self, store: &PageStore, bytes: &mut [u8]| {
             map.write_all(page, store, bytes);
         };
-        self.append(flash, store, page, (F::Token::default(), pending), fill)
+        self.append(flash, store, page, end, fill)
     }
 
     /// Programs a translation page where there is room for it.

@@ -141,7 +141,7 @@ impl Record {
             stats: Stats::of(from),
             energy: from.energy(),
             wear: Wear::of(from),
-            tables: Tables::of(from.tables),
+            tables: Tables::of(&from.tables),
             held_up: HeldUp::of(&series, from),
             series,
             distribution: Distribution::of(from.metrics),

@@ -14,16 +14,17 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
     pub fn check_laws(&self) -> Result<(), String> {
         let c = &self.flash.ledger.counters;
         let read = self.host.page_reads - self.flash.unwritten_reads.min(self.host.page_reads);
+        let buffered = self.ftl.counters().buffered;
         let laws = [
             (
-                "programs.host = page_writes",
-                c.programs.host,
-                self.host.page_writes,
+                "programs.host + pages into the buffer = page_writes + pages out of it",
+                c.programs.host + buffered.writes,
+                self.host.page_writes + buffered.programs,
             ),
             ("reads.gc = programs.gc", c.reads.gc, c.programs.gc),
             (
-                "reads.host = page_reads - unwritten_reads + partial_write_reads",
-                c.reads.host,
+                "reads.host + reads from the buffer = page_reads - unwritten_reads + partial_write_reads",
+                c.reads.host + buffered.reads,
                 read + self.metrics.partial_write_reads,
             ),
         ];

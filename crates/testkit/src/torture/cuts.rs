@@ -67,7 +67,8 @@ impl<S: Ftl> Torture<'_, S> {
             }
             // The run itself is cut, and goes on with what the recovery made of it.
             let (mut ram, change) = states[rng.below(states.len() as u64) as usize].clone();
-            tears(change, rng.next() >> 32, 1)[rng.below(2) as usize].apply(&mut ram, change);
+            let ways = tears(change, rng.next() >> 32, 1);
+            ways[rng.below(2).min(ways.len() as u64 - 1) as usize].apply(&mut ram, change);
             flash = CutFlash::new(ram);
             ftl = self.recover(&mut flash, means_for(number.into()))?;
             let found = self.read_back(&mut ftl, &mut flash)?;

@@ -180,7 +180,7 @@ impl Formula {
             let (at, last) = oobs(data[data.len() - 1]).enumerate().last().unwrap();
             let is_full = at as u32 + 1 == geometry.pages_per_block;
             let no_erase = last.oob.tag == MORE || last.oob.tag == 0 && !is_full;
-            let waits = host.options.integrity == Integrity::Timeout && !no_erase;
+            let waits = host.options.on_flash.integrity == Integrity::Timeout && !no_erase;
             pending += (if waits { &data } else { open })
                 .iter()
                 .map(|&b| rest(b))
@@ -372,7 +372,7 @@ fn a_recovery_leaves_nothing_pending() {
     host.flash = flash;
     let open = 2 * 8;
     assert!(before > open, "{before}");
-    assert_eq!(host.ftl.map.cache.dirty_entries(), 0);
+    assert_eq!(host.ftl.map.newer(), 0);
     // All blocks are closed: a cut now cannot have come in an erase, but that is not to be seen.
     let did = host.recover(RecoveryMode::Fastest);
     assert_eq!(did.programs.map, 1);

@@ -16,6 +16,12 @@ pub trait Moves<F: Flash> {
     /// Whether [`Moves::moved`] does anything. If not, the pages of a victim move in one run.
     const HEARS_OF_EACH: bool = true;
 
+    /// A page of the victim, which may be valid, is looked at soon: a place to ask for what [`Moves::moved`] needs.
+    #[inline(always)]
+    fn expects(&self, lpn: Lpn) {
+        let _ = lpn;
+    }
+
     /// `lpn` has been programmed at its new place; `done` is when.
     fn moved(&mut self, flash: &mut F, lpn: Lpn, to: Ppn, done: F::Token) {
         let _ = (flash, lpn, to, done);
@@ -125,14 +131,9 @@ impl PageStore {
         if self.has_map_blocks && self.victims.is_second(victim) {
             return moves.collect_map(flash, self, victim);
         }
-        if !M::HEARS_OF_EACH {
-            prefetch_all(
-                &self.page_at,
-                self.geometry.first_page(victim).index()
-                    ..self.geometry.first_page(victim).index()
-                        + self.geometry.pages_per_block as usize,
-            );
-        }
+        let first = self.geometry.first_page(victim).index();
+        let pages = self.geometry.pages_per_block as usize;
+        prefetch_all(&self.page_at, first..first + pages);
         let valid = self.victims.valid(victim);
         self.victims.collecting(victim);
         if M::HEARS_OF_EACH {
@@ -162,7 +163,14 @@ impl PageStore {
         moves: &mut impl Moves<F>,
     ) -> Result<(), F::Error> {
         let (mut from, mut left) = (self.geometry.first_page(victim), valid);
+        let end = from.index() + self.geometry.pages_per_block as usize;
+        for at in from.index()..end.min(from.index() + PREFETCH_PAGES) {
+            self.expect_page(at, moves);
+        }
         while left > 0 {
+            if from.index() + PREFETCH_PAGES < end {
+                self.expect_page(from.index() + PREFETCH_PAGES, moves);
+            }
             let lpn = self.page_at[from.index()];
             if self.map[lpn.index()] == from {
                 left -= 1;
@@ -172,6 +180,14 @@ impl PageStore {
             from.0 += 1;
         }
         Ok(())
+    }
+
+    /// The map entry of the page at a place is looked at soon.
+    #[inline(always)]
+    fn expect_page<F: Flash>(&self, at: usize, moves: &impl Moves<F>) {
+        let lpn = self.page_at[at];
+        prefetch(&self.map, lpn.index());
+        moves.expects(lpn);
     }
 
     /// Moves the valid pages of `victim`, in as many runs of copies as the append points have room for.

@@ -7,28 +7,55 @@ use floatgate_core::address::{DieLpn, Lpn, Pbn, Ppn};
 use floatgate_core::flash::{Cause, Flash, Oob, Role};
 use floatgate_core::ftl::MountError;
 use floatgate_core::geometry::Space;
+use floatgate_core::pcm::Recalled;
+
+/// What is known of the pages before the flash is read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known<'a> {
+    /// OOBs that need not be read, each that of another page.
+    pub places: &'a [Option<Recalled>],
+    /// Whether they are all that count: no other page holds anything valid.
+    pub is_all: bool,
+}
 
 impl PageStore {
     /// Makes the tables from what the flash holds. Every block in use is closed: the rest of an open one is
-    /// lost until it is collected.
+    /// lost until it is collected. OOBs that are `known` are not read.
     ///
     /// # Errors
     /// The refusal of [`PageStore::format`], or an error of the flash.
     pub fn recover<F: Flash>(
         space: &Space,
         options: &StoreOptions,
+        known: &Known<'_>,
         flash: &mut F,
     ) -> Result<Self, MountError<F::Error>> {
         Self::check(space, options)?;
         let mut store = Self::blank(space, options, 0)?;
-        store.scan(space, flash)?;
+        store.scan(space, known, flash)?;
         Ok(store)
     }
 
-    fn scan<F: Flash>(&mut self, space: &Space, flash: &mut F) -> Result<(), MountError<F::Error>> {
-        let scan = Scan::read(space, 0, Depth::UpToErased, flash);
-        let mut scan = scan.map_err(MountError::Flash)?;
-        let newest = scan.newest(Rules::Moves);
+    fn scan<F: Flash>(
+        &mut self,
+        space: &Space,
+        known: &Known<'_>,
+        flash: &mut F,
+    ) -> Result<(), MountError<F::Error>> {
+        let mut scan = Scan::unread(space, 0, flash);
+        known
+            .places
+            .iter()
+            .flatten()
+            .for_each(|recalled| scan.take_recalled(recalled));
+        let newest = if known.is_all {
+            // The tags of pages that nobody has read are missing, and there is nothing to decide.
+            scan.newest(Rules::Plain)
+        } else {
+            let rest = scan.read_rest(Depth::UpToErased, flash);
+            rest.map_err(MountError::Flash)?;
+            scan.newest(Rules::Moves)
+        };
         let mut places = vec![Ppn::NONE; newest.place.len()];
         for (local, at) in newest.place.into_iter().enumerate() {
             places[space.device_lpn(DieLpn(local as u32)).index()] = at;

@@ -13,7 +13,7 @@ use floatgate_core::state::{Passed, State, Tape};
 
 use super::laboratory::checked;
 use super::{AnySeparation, AnyVictims, Laboratory, PageOptions, Separation, Units, VictimRule};
-use crate::parts::page_store::{Moves, PageStore, StoreOptions};
+use crate::parts::page_store::{Known, Moves, PageStore, StoreOptions};
 
 /// Two rules that belong together, and the scheme they make.
 pub trait Rules: Debug + Send + Sized + 'static {
@@ -122,20 +122,27 @@ impl<R: Rules> Store<R> {
         }
     }
 
-    /// Makes the tables from what a flash holds.
+    /// Makes the tables from what a flash holds. What is `known` saves plain page mapping the OOBs; the laboratory needs
+    /// them all, for what they say beside the page's number.
     ///
     /// # Errors
     /// The refusal of an option, or of what is damaged; an error of the flash.
     pub fn recover<F: Flash>(
         space: &Space,
         options: &PageOptions,
+        known: &Known<'_>,
         flash: &mut F,
     ) -> Result<Self, MountError<F::Error>> {
         match R::plain(options, &space.geometry) {
-            Some(plain) => PageStore::recover(space, &plain, flash).map(Self::Plain),
+            Some(plain) => PageStore::recover(space, &plain, known, flash).map(Self::Plain),
             None => Laboratory::recover(space, options, flash, &mut ())
                 .map(|lab| Self::Placed(Box::new(lab))),
         }
+    }
+
+    /// Whether a recovery can do without the OOBs of pages that are known.
+    pub fn uses_known(options: &PageOptions, geometry: &Geometry) -> bool {
+        R::plain(options, geometry).is_some()
     }
 
     /// Whether writes may name a stream.

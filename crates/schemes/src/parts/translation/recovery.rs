@@ -471,7 +471,7 @@ impl TranslationPages {
         pages.checkpoint.pending = found.pending;
         pages.checkpoint.closed = flash.ledger().next_sequence().saturating_sub(1);
         for &page in &found.stale {
-            pages.rewrite(flash, store, page, found.pending)?;
+            pages.rewrite(flash, store, page, (F::Token::default(), found.pending))?;
         }
         pages.checkpoint.pending = u64::MAX;
         Ok(pages)
@@ -488,7 +488,7 @@ impl TranslationPages {
     ) -> Result<(), F::Error> {
         let written = self.gtd.iter().position(|place| place.is_some());
         written.map_or(Ok(()), |page| {
-            self.rewrite(flash, store, page as u32, u64::MAX)
+            self.rewrite(flash, store, page as u32, (F::Token::default(), u64::MAX))
         })
     }
 }

@@ -1,0 +1,162 @@
+//! What a mounted device lies in: a file, or a file without a disk. From there it is mounted again after a power cut;
+//! it is copied, and replaced by a copy.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use crate::drive::{Drive, Mounted};
+use crate::error::DeviceError;
+use crate::image::create::{Unnamed, folder_of, memory_file};
+use crate::image::disk::Disk;
+use crate::image::{Durability, ImageError, ImageNand};
+
+/// Bytes of a piece of a copy.
+const PIECE_BYTES: u64 = 1 << 20;
+
+/// A handle of what a device lies in. It keeps the image locked while no device is mounted.
+#[derive(Debug)]
+pub struct Medium {
+    file: File,
+    durability: Durability,
+    mount: fn(ImageNand) -> Mounted,
+}
+
+impl Medium {
+    /// That of a chip; `mount` is for its scheme.
+    ///
+    /// # Errors
+    /// If the system has no further handle.
+    pub fn new(nand: &ImageNand, mount: fn(ImageNand) -> Mounted) -> io::Result<Self> {
+        Ok(Self {
+            file: nand.disk().try_clone()?,
+            durability: nand.durability(),
+            mount,
+        })
+    }
+
+    /// Mounts the device as it is found. Of the device before nothing may be used any more.
+    ///
+    /// # Errors
+    /// As [`crate::image::open`].
+    pub fn mount(&self) -> Mounted {
+        let file = self.file.try_clone();
+        let file = file.map_err(|error| failed("open", Path::new("the image"), error))?;
+        let nand = ImageNand::open_on(file, Path::new("the image"), self.durability)?;
+        (self.mount)(nand)
+    }
+
+    /// Copies all of it to a new file, which gets its name when it is complete; returns the bytes of the file.
+    ///
+    /// # Errors
+    /// If there is a file of that name, or the file system reports an error.
+    pub fn copy_to(&self, path: &Path) -> Result<u64, DeviceError> {
+        if path.symlink_metadata().is_ok() {
+            return Err(failed("create", path, ErrorKind::AlreadyExists.into()));
+        }
+        let number = u64::from(std::process::id()) << 32 | 0x5A;
+        let copy = || {
+            let unnamed = Unnamed::new(path, number)?;
+            let bytes = copy_file(&self.file, &unnamed.file)?;
+            unnamed.file.sync_all()?;
+            unnamed.name(path)?;
+            Ok(bytes)
+        };
+        copy().map_err(|error| failed("write", path, error))
+    }
+
+    /// Mounts a copy of an image that was made of this device. If it lies in a file, the copy takes the place of `image`
+    /// once it was mounted; until then, and if that fails, nothing is changed.
+    ///
+    /// # Errors
+    /// If the file is not an image of a device like this one, or the file system reports an error.
+    pub fn replaced_by(
+        &self,
+        from: &Path,
+        image: Option<&Path>,
+        is_alike: impl FnOnce(&dyn Drive) -> Result<(), DeviceError>,
+    ) -> Mounted {
+        let source = File::open(from).map_err(|error| failed("open", from, error))?;
+        let Some(image) = image else {
+            let copy = memory_file().and_then(|file| copy_file(&source, &file).map(|_| file));
+            let copy = copy.map_err(|error| failed("read", from, error))?;
+            let nand = ImageNand::open_on(copy, from, self.durability)?;
+            let drive = (self.mount)(nand)?;
+            is_alike(&*drive)?;
+            return Ok(drive);
+        };
+        let copy = Temporary::beside(image).map_err(|error| failed("create", image, error))?;
+        let written = copy_file(&source, &copy.file).and_then(|_| copy.file.sync_all());
+        written.map_err(|error| failed("write", &copy.path, error))?;
+        // Opening it by its name locks it, before anybody knows that name for an image.
+        let drive = (self.mount)(ImageNand::open(&copy.path, self.durability)?)?;
+        is_alike(&*drive)?;
+        copy.take_the_place_of(image)
+            .map_err(|error| failed("replace", image, error))?;
+        Ok(drive)
+    }
+}
+
+fn failed(doing: &'static str, path: &Path, source: io::Error) -> DeviceError {
+    let path = path.to_path_buf();
+    ImageError::Io {
+        doing,
+        path,
+        source,
+    }
+    .into()
+}
+
+/// A file that is removed unless it takes another one's place.
+struct Temporary {
+    file: File,
+    path: PathBuf,
+    is_placed: bool,
+}
+
+impl Temporary {
+    fn beside(image: &Path) -> io::Result<Self> {
+        let mut name = image.file_name().unwrap_or_default().to_os_string();
+        name.push(format!(".{}.tmp", std::process::id()));
+        let path = image.with_file_name(name);
+        let file = File::options().write(true).create_new(true).open(&path)?;
+        file.set_permissions(image.metadata()?.permissions())?;
+        Ok(Self {
+            file,
+            path,
+            is_placed: false,
+        })
+    }
+
+    fn take_the_place_of(mut self, image: &Path) -> io::Result<()> {
+        std::fs::rename(&self.path, image)?;
+        self.is_placed = true;
+        File::open(folder_of(image))?.sync_all()
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if !self.is_placed {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Copies what is not a hole; returns the length.
+fn copy_file(from: &File, to: &File) -> io::Result<u64> {
+    let bytes = from.bytes()?;
+    to.set_len(bytes)?;
+    let mut piece = vec![0; PIECE_BYTES as usize];
+    let mut at = 0;
+    while let Some(data) = from.next_data(at).filter(|&data| data < bytes) {
+        let end = (data / PIECE_BYTES + 1) * PIECE_BYTES;
+        let piece = &mut piece[..(end.min(bytes) - data) as usize];
+        from.read(piece, data)?;
+        if piece.iter().any(|&byte| byte != 0) {
+            to.write(piece, data)?;
+        }
+        at = end;
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,128 @@
+use std::io::Cursor;
+
+use floatgate_core::ProgramOrder;
+use floatgate_core::rng::SplitMix64;
+use floatgate_device::image::ImageSpec;
+use floatgate_device::spares::pairs::PairGuard;
+use floatgate_device::{Drive, SparesOptions, drive};
+use floatgate_schemes::page::Page;
+
+use super::*;
+use crate::{Shared, Tap};
+
+fn device() -> Box<dyn Drive> {
+    let spec = ImageSpec {
+        dies: 1,
+        blocks_per_die: 36,
+        pages_per_block: 8,
+        page_bytes: 2048,
+        logical_pages: 96,
+        program_order: ProgramOrder::Any,
+        spares: SparesOptions {
+            spare_blocks: 2,
+            pair_guard: PairGuard::Off,
+            ..SparesOptions::default()
+        },
+        scheme: "page".into(),
+        options: String::new(),
+        part: String::new(),
+        erase_limit: 0,
+    };
+    drive::in_memory::<Page>(&spec).expect("a device")
+}
+
+/// A log of a little of everything, on a device that held something.
+fn log() -> Vec<u8> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("log");
+    let mut device = device();
+    device.write(4, &[7; 1024]).expect("written");
+    let tap: Box<dyn Tap> = Box::new(LogTap::begin(&path, &mut *device).expect("a log"));
+    let refused = LogTap::begin(&path, &mut *device).expect_err("it exists");
+    assert!(refused.contains("exists"), "{refused}");
+    let shared = Shared::new(device, vec![tap]);
+    let mut noise = vec![0; 512];
+    let mut rng = SplitMix64::new(1);
+    noise.fill_with(|| rng.next() as u8);
+    shared.write(512, &noise, false).expect("written");
+    shared.flush().expect("flushed");
+    shared.mark("one").expect("marked");
+    shared.write(8192, &[9; 4096], true).expect("written");
+    shared.write(1024, &[0; 512], false).expect("written");
+    shared.trim(2048, 4096).expect("trimmed");
+    shared.close().expect("closed");
+    std::fs::read(&path).expect("the log")
+}
+
+fn records(bytes: &[u8]) -> Result<(Vec<(Record, Vec<u8>)>, bool), LogError> {
+    let mut reader = Reader::new(Cursor::new(bytes))?;
+    let mut found = Vec::new();
+    while let Some(record) = reader.next()? {
+        found.push((record, reader.data().to_vec()));
+    }
+    Ok((found, reader.is_complete()))
+}
+
+#[test]
+fn what_was_done_is_in_the_log_in_its_order() {
+    let (records, complete) = records(&log()).expect("a log");
+    assert!(complete);
+    let told: Vec<_> = records
+        .iter()
+        .map(|(r, data)| (r.kind, r.fua, r.offset, r.bytes, data.len()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (Kind::Content, false, 0, 96 * 2048, 96 * 2048),
+            (Kind::Begin, false, 0, 0, 0),
+            (Kind::Write, false, 512, 512, 512),
+            (Kind::Flush, false, 0, 0, 0),
+            (Kind::Mark, false, 0, 0, 3),
+            (Kind::Write, true, 8192, 4096, 4096),
+            (Kind::Write, false, 1024, 512, 512),
+            (Kind::Trim, false, 2048, 4096, 0),
+            (Kind::End, false, 0, 0, 0),
+        ]
+    );
+    assert_eq!(records[0].1[2048..3072], [7; 1024]);
+    assert_eq!(records[4].1, b"one");
+    assert!(records[6].1.iter().all(|&byte| byte == 0));
+}
+
+#[test]
+fn a_log_that_was_cut_off_gives_its_whole_records() {
+    let bytes = log();
+    let (all, _) = records(&bytes).expect("a log");
+    let mut seen = 0;
+    for cut in HEADER_BYTES..bytes.len() {
+        let (found, complete) = records(&bytes[..cut]).expect("no damage");
+        assert!(!complete);
+        assert!(found == all[..found.len()] && found.len() >= seen, "{cut}");
+        seen = found.len();
+    }
+    assert_eq!(seen, all.len() - 1);
+}
+
+#[test]
+fn any_flipped_bit_is_found() {
+    let bytes = log();
+    let (all, _) = records(&bytes).expect("a log");
+    for bit in 0..bytes.len() * 8 {
+        let mut damaged = bytes.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        let found = records(&damaged);
+        assert!(
+            found.is_err(),
+            "bit {bit}: {} of {}",
+            found.unwrap().0.len(),
+            all.len()
+        );
+    }
+    // A record in the place of another of the same length.
+    let mut moved = bytes.clone();
+    let last = bytes.len() - HEAD_BYTES;
+    let trim = last - HEAD_BYTES;
+    moved.copy_within(last.., trim);
+    assert!(matches!(records(&moved), Err(LogError::Damaged { at, .. }) if at == trim as u64));
+}
