@@ -90,6 +90,8 @@ struct Misdirected {
 
 /// What is known of the device's power.
 pub(crate) struct Power {
+    /// Bytes that clients wrote since the device was put up: what was dropped instead is none.
+    written_bytes: u64,
     setup: Setup,
     medium: Option<Medium>,
     plan: Option<CutPlan>,
@@ -124,6 +126,7 @@ pub struct Recovered {
 impl Power {
     pub fn new(drive: Box<dyn Drive>, setup: Setup) -> (Box<dyn Drive>, Self) {
         let mut power = Self {
+            written_bytes: 0,
             // Without a handle the power does not come back, which is told then.
             medium: drive.medium().ok().flatten(),
             plan: None,
@@ -243,6 +246,9 @@ impl State {
         until_ns: &mut u64,
         make: impl FnOnce(&mut dyn Drive) -> Result<(), DeviceError>,
     ) -> Result<(), Failure> {
+        if let Step::Write { bytes, .. } = step {
+            self.power.written_bytes += bytes;
+        }
         let counts = &mut self.power.counts;
         let at = match step {
             Step::Write { .. } => {
@@ -497,7 +503,7 @@ impl Shared {
         let totals = figures
             .as_ref()
             .map_or(power.before, |figures| power.before.with(figures));
-        let told = Stat {
+        let mut told = Stat {
             scheme: self.scheme().into(),
             device_bytes: self.export().bytes,
             page_bytes: self.export().page_bytes.into(),
@@ -521,8 +527,12 @@ impl Shared {
             cache: figures.and_then(|figures| figures.cache),
             lag: None,
         };
-        let has_pace = power.has_pace;
+        let (has_pace, written_bytes) = (power.has_pace, power.written_bytes);
         drop(state);
+        if written_bytes > 0 {
+            let programmed = told.chip_operations.programs * told.page_bytes;
+            told.write_amplification = Some(programmed as f64 / written_bytes as f64);
+        }
         Ok(self.with_requests(told, has_pace))
     }
 
@@ -530,15 +540,6 @@ impl Shared {
         let ended = self.ended.lock().unwrap_or_else(|ended| ended.into_inner());
         told.requests = ended.requests();
         told.lag = has_pace.then(|| ended.lag());
-        let written: u64 = ["write", "write_zeroes"]
-            .iter()
-            .filter_map(|kind| told.requests.get(*kind))
-            .map(|of| of.bytes)
-            .sum();
-        if written > 0 {
-            let programmed = told.chip_operations.programs * told.page_bytes;
-            told.write_amplification = Some(programmed as f64 / written as f64);
-        }
         told
     }
 }
@@ -566,7 +567,7 @@ fn undefined(_: Failure) -> String {
 
 fn check_range(export: Export, offset: u64, bytes: u64) -> Result<(), String> {
     let sector = u64::from(export.sector_bytes);
-    if bytes == 0 || offset % sector != 0 || bytes % sector != 0 {
+    if bytes == 0 || !offset.is_multiple_of(sector) || !bytes.is_multiple_of(sector) {
         return Err(format!(
             "offset and bytes are multiples of {sector}, and bytes is not 0"
         ));

@@ -547,3 +547,23 @@ fn a_cache_keeps_to_the_device() {
     assert_eq!(unwritten(&cached), 0);
     Box::new(cached).close().expect("closed");
 }
+
+#[test]
+fn amplification_is_of_what_was_written_not_of_what_was_dropped() {
+    let catalog = floatgate_schemes::catalog::<Stored>();
+    let scheme = catalog.iter().find(|scheme| scheme.info.key == "page");
+    let shared = Shared::new(device(scheme.expect("page mapping")), Vec::new());
+    shared.write_zeroes(0, 64 * PAGE, true).expect("dropped");
+    shared.trim(0, 64 * PAGE).expect("dropped");
+    let amplification = || shared.stat().expect("figures").write_amplification;
+    assert_eq!(amplification(), None);
+    shared
+        .write(0, &[1; 4 * PAGE as usize], false)
+        .expect("written");
+    assert_eq!(amplification(), Some(1.0));
+    // A sector of a page takes a page; what lies around the dropped pages is written.
+    shared
+        .write_zeroes(PAGE - SECTOR, PAGE + SECTOR, true)
+        .expect("zeroes");
+    assert_eq!(amplification(), Some(5.0 / 4.25));
+}

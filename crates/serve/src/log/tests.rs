@@ -54,7 +54,10 @@ fn log() -> Vec<u8> {
     std::fs::read(&path).expect("the log")
 }
 
-fn records(bytes: &[u8]) -> Result<(Vec<(Record, Vec<u8>)>, bool), LogError> {
+/// Records with their bytes, and whether the log ends in the middle of one.
+type Records = (Vec<(Record, Vec<u8>)>, bool);
+
+fn records(bytes: &[u8]) -> Result<Records, LogError> {
     let mut reader = Reader::new(Cursor::new(bytes))?;
     let mut found = Vec::new();
     while let Some(record) = reader.next()? {
