@@ -92,7 +92,7 @@ fn the_future_is_known_over_warm_up_and_run() {
     ));
     assert!(known * 2 < unknown, "{known} of {unknown}");
     let refused = run(&config(&fk, &[Recipe::Fill], StreamBy::Trace));
-    let text = refused.err().expect("a refusal").to_string();
+    let text = refused.expect_err("a refusal").to_string();
     assert!(
         text.contains("run.ageing") && text.contains("fill"),
         "{text}"

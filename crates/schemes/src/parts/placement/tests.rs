@@ -206,7 +206,7 @@ fn the_laboratory_is_page_mapping_where_nothing_else_is_asked_for() {
 
 /// What a refusal of these options says, and the key at fault.
 fn refusal(case: &Case) -> (String, String) {
-    let refusal = Bench::<Page>::new(case).err().expect("a refusal");
+    let refusal = Bench::<Page>::new(case).expect_err("a refusal");
     (refusal.key.unwrap_or_default(), refusal.message)
 }
 
