@@ -59,6 +59,7 @@ fn requests(count: u64, pages: u64) -> Vec<Request> {
             Op::Write
         },
         volume: 0,
+        stream: floatgate_trace::Stream::NONE,
         offset: rng.below(pages) * PAGE_BYTES,
         bytes: PAGE_BYTES,
     };

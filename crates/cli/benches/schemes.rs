@@ -65,6 +65,7 @@ fn work(requests: u64) -> Vec<Request> {
                 arrival_ns: i * 10_000_000,
                 op,
                 volume: 0,
+                stream: floatgate_trace::Stream::NONE,
                 offset: first * 4096,
                 bytes: n * 4096,
             }

@@ -114,6 +114,7 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Subject for SessionSubject<S, C> {
                     arrival_ns: self.at_ns,
                     op: Op::Write,
                     volume: 0,
+                    stream: floatgate_trace::Stream::NONE,
                     offset: self.rng.below(pages) * 4096,
                     bytes: 4096,
                 };

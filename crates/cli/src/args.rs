@@ -124,12 +124,24 @@ pub struct Setup {
     /// Override a key of the configuration
     #[arg(long, value_name = "SECTION.KEY=VALUE")]
     pub set: Vec<String>,
+    /// The stream of a write, for placement by hints (host.stream_by)
+    #[arg(long, value_name = "WHAT", value_parser = ["trace", "volume", "region", "size"])]
+    pub stream_by: Option<String>,
     /// Print the results as JSON
     #[arg(long)]
     pub json: bool,
     /// Write the HTML report to this file
     #[arg(long, value_name = "FILE.html")]
     pub report: Option<PathBuf>,
+}
+
+impl Setup {
+    /// The keys that are overridden, those among them that have a flag of their own.
+    pub fn sets(&self) -> Vec<String> {
+        let by = self.stream_by.iter();
+        let by = by.map(|by| format!("host.stream_by={by}"));
+        self.set.iter().cloned().chain(by).collect()
+    }
 }
 
 /// Arguments of `run`.

@@ -135,6 +135,22 @@ pub trait Described: Sized {
         false
     }
 
+    /// Whether it asks for the stream of each write request ([`Ftl::stream`](crate::ftl::Ftl::stream)).
+    fn uses_streams(options: &Self::Options) -> bool {
+        let _ = options;
+        false
+    }
+
+    /// Whether it must know the whole run in advance ([`Ftl::foretell`](crate::ftl::Ftl::foretell)); where requests come
+    /// live it cannot run. The refusal says which option is to blame.
+    ///
+    /// # Errors
+    /// That refusal.
+    fn live(options: &Self::Options) -> Result<(), Refusal> {
+        let _ = options;
+        Ok(())
+    }
+
     /// The scheme's own counters.
     fn counters(&self) -> SchemeCounters {
         SchemeCounters::default()

@@ -1,6 +1,7 @@
 //! What a scheme is: [`Ftl`] and the types of its calls. How it describes itself is [`Described`].
 
 use alloc::string::String;
+use alloc::sync::Arc;
 use core::fmt::{Debug, Display, Formatter};
 use core::ops::Range;
 
@@ -235,6 +236,20 @@ pub trait Ftl: Described + Send + 'static {
             self.trim_page(flash, page, slot)?;
         }
         Ok(())
+    }
+
+    /// The write requests to come belong to that stream, or to none. Called before each of them, if the scheme
+    /// [asks for it](Described::uses_streams).
+    fn stream(&mut self, stream: Option<u32>) {
+        let _ = stream;
+    }
+
+    /// Tells the scheme of the whole run, before its first request, if it [needs that](Described::live). The host's page
+    /// writes have numbers from 1, those of the start state `full` first; `deaths` has for each number (and for 0, which
+    /// means nothing) that of the write that ends it: the next one of the page; if the page is trimmed before, the next
+    /// one of any page; `u64::MAX` if neither comes.
+    fn foretell(&mut self, deaths: Arc<[u64]>) {
+        let _ = deaths;
     }
 
     /// A page will be read or written soon: the scheme may prefetch its table entries.

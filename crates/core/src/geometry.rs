@@ -119,6 +119,42 @@ impl Geometry {
         })
     }
 
+    /// The same device with groups of dies for its dies, and units for its blocks: a unit is `rows` rows of one block on each
+    /// die of the group.
+    ///
+    /// # Errors
+    /// A refusal if groups and rows do not divide it.
+    pub fn in_units(&self, groups: u32, rows: u32) -> Result<Self, Refusal> {
+        let divides = |key: &str, n: u32, what: &str, whole: u32| {
+            if n > 0 && whole.is_multiple_of(n) {
+                return Ok(());
+            }
+            let text = format!("{key} = {n} does not divide the {whole} {what}");
+            Err(Refusal::new(key, text))
+        };
+        divides("groups", groups, "dies", self.dies)?;
+        divides("ru_rows", rows, "blocks of a die", self.blocks_per_die)?;
+        let pages =
+            u64::from(self.pages_per_block) * u64::from(self.dies / groups) * u64::from(rows);
+        if !u64::from(self.logical_pages).is_multiple_of(u64::from(groups) * pages) {
+            let text = format!(
+                "logical_pages = {} is not a multiple of groups x pages of a unit = {groups} x {pages} = {}",
+                self.logical_pages,
+                u64::from(groups) * pages
+            );
+            return Err(Refusal::new("logical_pages", text));
+        }
+        Ok(Self {
+            dies: groups,
+            blocks_per_die: self.blocks_per_die / rows,
+            pages_per_block: pages as u32,
+            by_pages: Divisor::new(pages as u32),
+            by_blocks: Divisor::new(self.blocks_per_die / rows),
+            by_dies: Divisor::new(groups),
+            ..self.clone()
+        })
+    }
+
     /// Physical blocks of the device.
     pub fn blocks(&self) -> u32 {
         self.dies * self.blocks_per_die

@@ -49,6 +49,7 @@ impl<S: Ftl<Page = Lpn>, N: Nand> BlockDevice<S, N> {
     /// A refusal if scheme, options and chip do not fit together.
     pub fn create(nand: N, options: &S::Options) -> Result<Self, DeviceError> {
         let mut flash = NandFlash::new(nand)?;
+        S::live(options)?;
         let space = Space::whole(flash.ledger.geometry());
         let written = (0..space.blocks()).any(|b| flash.ledger.write_pointer(Pbn(b)) > 0);
         if written {
@@ -72,6 +73,7 @@ impl<S: Ftl<Page = Lpn>, N: Nand> BlockDevice<S, N> {
             let text = format!("sequence number {} is out of range", flash.ledger.sequence);
             return Err(DeviceError::Corrupt { text });
         }
+        S::live(options)?;
         let space = Space::whole(flash.ledger.geometry());
         let ftl = S::recover(&space, options, mode, &mut flash).map_err(mount_failed)?;
         Self::assemble(ftl, flash)

@@ -32,11 +32,14 @@
 //! before the SMT read as in Algorithm 1, in time after it as in Fig. 6. The places themselves stand in one
 //! table for QMT and SMT alike: no counter depends on which of the two holds them.
 
+use std::sync::Arc;
+
 use crate::parts::map_cache::{CachePolicy, HitRatio, MapCache, Mark, Producers, Translation};
-use crate::parts::page_store::{Known, Moves, PageOptions, PageStore};
+use crate::parts::page_store::{Known, Moves};
+use crate::parts::placement::{House, PageOptions, Store};
 use floatgate_core::Refusal;
 use floatgate_core::address::{Lpn, Ppn};
-use floatgate_core::described::{Described, RecoveryCost};
+use floatgate_core::described::{ChipTimes, Described, RecoveryCost};
 use floatgate_core::flash::{Flash, Preload, Slot};
 use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, audited};
 use floatgate_core::geometry::{Geometry, Space};
@@ -125,6 +128,14 @@ struct Qmt {
 state!(Qmt { cache, counters } fixed { put_off });
 
 impl Qmt {
+    fn of(options: &HatOptions, geometry: &Geometry) -> Self {
+        Self {
+            cache: MapCache::new(geometry.logical_pages, options.entries(), CachePolicy::Lru),
+            counters: Counters::default(),
+            put_off: Vec::new(),
+        }
+    }
+
     fn pcm_read<F: Flash>(&mut self, flash: &mut F, lpn: Lpn) -> F::Token {
         self.counters.pcm_reads += 1;
         flash.pcm().read_entry(lpn)
@@ -145,7 +156,7 @@ impl Qmt {
         &mut self,
         flash: &mut F,
         lpn: Lpn,
-        store: &PageStore,
+        store: &Store,
         request: &Producers<F::Token>,
     ) -> u32 {
         let tail = self.cache.victim();
@@ -173,7 +184,7 @@ impl Qmt {
     }
 
     /// The read request has issued its SMT reads. What it has driven out was produced by requests before it.
-    fn write_put_off<F: Flash>(&mut self, flash: &mut F, store: &PageStore) {
+    fn write_put_off<F: Flash>(&mut self, flash: &mut F, store: &Store) {
         for i in 0..self.put_off.len() {
             let lpn = self.put_off[i];
             self.pcm_write(flash, lpn, store.place(lpn), F::Token::default());
@@ -208,7 +219,7 @@ impl<F: Flash> Moves<F> for Moved<'_, F::Token> {
 /// HAT on all dies.
 #[derive(Debug)]
 pub struct Hat {
-    store: PageStore,
+    store: Store,
     qmt: Qmt,
     lookup: InvalidateLookup,
 }
@@ -216,19 +227,6 @@ pub struct Hat {
 state!(Hat { store, qmt } fixed { lookup });
 
 impl Hat {
-    fn of(options: &HatOptions, store: PageStore) -> Self {
-        let pages = store.geometry().logical_pages;
-        Self {
-            store,
-            qmt: Qmt {
-                cache: MapCache::new(pages, options.entries(), CachePolicy::Lru),
-                counters: Counters::default(),
-                put_off: Vec::new(),
-            },
-            lookup: options.invalidate_lookup,
-        }
-    }
-
     /// Puts the entries of the SMT right that say something else than what was found.
     fn renew_smt<F: Flash>(&mut self, flash: &mut F, entries: &[Option<Recalled>]) {
         for (lpn, entry) in (0..).map(Lpn).zip(entries) {
@@ -245,11 +243,11 @@ impl Hat {
         options: &HatOptions,
         known: &Known<'_>,
         flash: &mut F,
-    ) -> Result<PageStore, MountError<F::Error>> {
-        match PageStore::recover(space, &options.page, known, flash) {
+    ) -> Result<Store, MountError<F::Error>> {
+        match Store::recover(space, &options.page, known, flash) {
             // Entries that fit no device are none of ours: the flash decides.
             Err(MountError::Refused(_)) if !known.places.is_empty() => {
-                PageStore::recover(space, &options.page, &Known::default(), flash)
+                Store::recover(space, &options.page, &Known::default(), flash)
             }
             outcome => outcome,
         }
@@ -343,20 +341,34 @@ impl Described for Hat {
     fn check(space: &Space, options: &HatOptions) -> Result<(), Refusal> {
         options.check_cache()?;
         options.check_pcm()?;
-        PageStore::check(space, &options.page)
+        Store::<House>::check(space, &options.page)
     }
 
     fn tables(geometry: &Geometry, options: &HatOptions) -> Vec<Table> {
         let pages = u64::from(geometry.logical_pages);
-        vec![
+        let mut tables = vec![
             Table::sram("QMT", options.entries(), 2 * bits_for(pages) + 1),
             Table::pcm("SMT", pages, 32),
-        ]
+        ];
+        tables.extend(Store::<House>::tables(geometry, &options.page));
+        tables
     }
 
     fn ram_bytes(geometry: &Geometry, options: &HatOptions) -> u64 {
-        PageStore::ram_bytes(geometry)
+        Store::<House>::ram_bytes(geometry, &options.page)
             + MapCache::ram_bytes(geometry.logical_pages, options.entries())
+    }
+
+    fn fit_to_chip(options: &mut HatOptions, _: ChipTimes) {
+        options.page.fit::<House>();
+    }
+
+    fn uses_streams(options: &HatOptions) -> bool {
+        Store::<House>::uses_streams(&options.page)
+    }
+
+    fn live(options: &HatOptions) -> Result<(), Refusal> {
+        Store::<House>::live(&options.page)
     }
 
     fn pcm(options: &HatOptions) -> PcmSetup {
@@ -388,7 +400,10 @@ impl Described for Hat {
             pcm_reads,
             ..RecoveryCost::scan("table in PCM", 0)
         };
-        vec![scan, unnamed, table]
+        match Store::<House>::uses_known(&options.page, geometry) {
+            true => vec![scan, unnamed, table],
+            false => vec![scan],
+        }
     }
 
     fn counters(&self) -> SchemeCounters {
@@ -398,12 +413,14 @@ impl Described for Hat {
         counters.extra("pcm_writes", c.pcm_writes);
         counters.extra("qmt_hits", c.hits);
         counters.extra("qmt_misses", c.misses);
+        self.store.count(&mut counters);
         c.ratio.stats(&mut counters);
         counters
     }
 
     fn reset_counters(&mut self) {
         self.qmt.counters = Counters::default();
+        self.store.reset_counters();
     }
 
     fn observe(&self, seen: &mut Observation) {
@@ -423,13 +440,17 @@ impl Ftl for Hat {
         flash: &mut F,
     ) -> Result<Self, MountError<F::Error>> {
         Self::check(space, options)?;
-        let store = PageStore::format(space, &options.page, start, flash)?;
+        let store = Store::format(space, &options.page, start, flash)?;
         for lpn in (0..space.geometry.logical_pages).map(Lpn) {
             if store.place(lpn).is_some() {
                 flash.preload_entry(lpn, store.place(lpn));
             }
         }
-        Ok(Self::of(options, store))
+        Ok(Self {
+            store,
+            qmt: Qmt::of(options, &space.geometry),
+            lookup: options.invalidate_lookup,
+        })
     }
 
     fn recover<F: Flash>(
@@ -439,10 +460,10 @@ impl Ftl for Hat {
         flash: &mut F,
     ) -> Result<Self, MountError<F::Error>> {
         Self::check(space, options)?;
-        let mut hat = Self::of(options, PageStore::blank(space, &options.page, 0)?);
         let is_sealed = flash.pcm().is_sealed();
+        let mut qmt = Qmt::of(options, &space.geometry);
         let pages = (0..space.geometry.logical_pages).map(Lpn);
-        let entries: Vec<_> = pages.map(|lpn| hat.qmt.recall(flash, lpn)).collect();
+        let entries: Vec<_> = pages.map(|lpn| qmt.recall(flash, lpn)).collect();
         let known = match means {
             RecoveryMode::FullScan => Known::default(),
             RecoveryMode::Fastest => Known {
@@ -450,7 +471,11 @@ impl Ftl for Hat {
                 is_all: is_sealed,
             },
         };
-        hat.store = Self::mount_store(space, options, &known, flash)?;
+        let mut hat = Self {
+            store: Self::mount_store(space, options, &known, flash)?,
+            qmt,
+            lookup: options.invalidate_lookup,
+        };
         hat.renew_smt(flash, &entries);
         audited(hat, flash)
     }
@@ -514,6 +539,14 @@ impl Ftl for Hat {
         flash.drain();
         flash.pcm().seal();
         Ok(())
+    }
+
+    fn stream(&mut self, stream: Option<u32>) {
+        self.store.stream(stream);
+    }
+
+    fn foretell(&mut self, deaths: Arc<[u64]>) {
+        self.store.foretell(deaths);
     }
 
     #[inline(always)]

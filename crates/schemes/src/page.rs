@@ -23,10 +23,13 @@
 //! without an invalid page are never taken, whatever the policy: moving them gains nothing. Age counts
 //! programs, not time.
 
-use crate::parts::page_store::{Known, PageOptions, PageStore};
+use std::sync::Arc;
+
+use crate::parts::page_store::Known;
+use crate::parts::placement::{House, PageOptions, Rules, Store};
 use floatgate_core::Refusal;
-use floatgate_core::address::Lpn;
-use floatgate_core::described::Described;
+use floatgate_core::address::{Lpn, Ppn};
+use floatgate_core::described::{ChipTimes, Described};
 use floatgate_core::flash::{Flash, Preload, Slot};
 use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Start, audited};
 use floatgate_core::geometry::{Geometry, Space};
@@ -34,47 +37,73 @@ use floatgate_core::report::{Observation, SchemeCounters, Table, bits_for};
 use floatgate_core::state;
 use floatgate_core::state::{Passed, State, Tape};
 
-/// Ideal page mapping on all dies.
+/// Ideal page mapping on all dies, with the rules of this crate.
+pub type Page = PageBy<House>;
+
+/// Page mapping whose append points and victims follow any rules.
 #[derive(Debug)]
-pub struct Page {
-    store: PageStore,
+pub struct PageBy<R: Rules> {
+    store: Store<R>,
     /// Pages of the host's requests: each touches one entry of the table, as does each page moved.
     host_pages: u64,
 }
 
-state!(Page { store, host_pages });
+state!(PageBy<R> [R: Rules] { store, host_pages });
 
-impl Described for Page {
-    const KEY: &'static str = "page";
-    const TITLE: &'static str = "Page mapping";
-    const SUMMARY: &'static str = "the whole page table in memory: the yardstick";
-    const SOURCE: &'static str = "HAT (MSST 2010) II.B.1; LAST++ (TOS 2016) 2.1";
-    const TEXT: &'static str = include_str!("page.rs");
+impl<R: Rules> PageBy<R> {
+    /// Where a page lies on the flash, or `NONE`.
+    pub fn place(&self, page: Lpn) -> Ppn {
+        self.store.place(page)
+    }
+}
+
+impl<R: Rules> Described for PageBy<R> {
+    const KEY: &'static str = R::KEY;
+    const TITLE: &'static str = R::TITLE;
+    const SUMMARY: &'static str = R::SUMMARY;
+    const SOURCE: &'static str = R::SOURCE;
+    const TEXT: &'static str = R::TEXT;
     type Options = PageOptions;
 
     fn check(space: &Space, options: &PageOptions) -> Result<(), Refusal> {
-        PageStore::check(space, options)
+        Store::<R>::check(space, options)
     }
 
-    fn tables(geometry: &Geometry, _options: &PageOptions) -> Vec<Table> {
+    fn tables(geometry: &Geometry, options: &PageOptions) -> Vec<Table> {
         let pages = u64::from(geometry.logical_pages);
-        vec![Table::dram("page map", pages, bits_for(pages))]
+        let mut tables = vec![Table::dram("page map", pages, bits_for(pages))];
+        tables.extend(Store::<R>::tables(geometry, options));
+        tables
     }
 
-    fn ram_bytes(geometry: &Geometry, _options: &PageOptions) -> u64 {
-        PageStore::ram_bytes(geometry)
+    fn ram_bytes(geometry: &Geometry, options: &PageOptions) -> u64 {
+        Store::<R>::ram_bytes(geometry, options)
+    }
+
+    fn fit_to_chip(options: &mut PageOptions, _: ChipTimes) {
+        options.fit::<R>();
+    }
+
+    fn uses_streams(options: &PageOptions) -> bool {
+        Store::<R>::uses_streams(options)
+    }
+
+    fn live(options: &PageOptions) -> Result<(), Refusal> {
+        Store::<R>::live(options)
     }
 
     fn counters(&self) -> SchemeCounters {
-        SchemeCounters {
+        let mut counters = SchemeCounters {
             dram_accesses: Some(self.host_pages + self.store.moved()),
             ..SchemeCounters::default()
-        }
+        };
+        self.store.count(&mut counters);
+        counters
     }
 
     fn reset_counters(&mut self) {
         self.host_pages = 0;
-        self.store.reset_moved();
+        self.store.reset_counters();
     }
 
     fn observe(&self, seen: &mut Observation) {
@@ -82,7 +111,7 @@ impl Described for Page {
     }
 }
 
-impl Ftl for Page {
+impl<R: Rules> Ftl for PageBy<R> {
     type Page = Lpn;
 
     fn format<F: Preload>(
@@ -92,7 +121,7 @@ impl Ftl for Page {
         flash: &mut F,
     ) -> Result<Self, MountError<F::Error>> {
         Ok(Self {
-            store: PageStore::format(space, options, start, flash)?,
+            store: Store::format(space, options, start, flash)?,
             host_pages: 0,
         })
     }
@@ -103,7 +132,7 @@ impl Ftl for Page {
         _means: RecoveryMode,
         flash: &mut F,
     ) -> Result<Self, MountError<F::Error>> {
-        let store = PageStore::recover(space, options, &Known::default(), flash)?;
+        let store = Store::recover(space, options, &Known::default(), flash)?;
         let page = Self {
             store,
             host_pages: 0,
@@ -150,6 +179,14 @@ impl Ftl for Page {
         self.host_pages += 1;
         self.store.trim(page);
         Ok(())
+    }
+
+    fn stream(&mut self, stream: Option<u32>) {
+        self.store.stream(stream);
+    }
+
+    fn foretell(&mut self, deaths: Arc<[u64]>) {
+        self.store.foretell(deaths);
     }
 
     #[inline(always)]

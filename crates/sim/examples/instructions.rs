@@ -47,6 +47,7 @@ fn run<S: Ftl<Page = Lpn>, C: Clock>(config: &RunConfig, writes: u64) {
             arrival_ns: number * 10_000_000,
             op: Op::Write,
             volume: 0,
+            stream: floatgate_trace::Stream::NONE,
             offset: rng.below(pages) * 4096,
             bytes: 4096,
         };

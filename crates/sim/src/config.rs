@@ -4,6 +4,7 @@ use floatgate_core::options::Value;
 use floatgate_core::pcm::PcmSetup;
 use floatgate_core::wear::{WEAR_GAP, WearLeveling};
 use floatgate_core::{Geometry, ProgramOrder, Refusal, Start};
+use floatgate_trace::Request;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -153,9 +154,46 @@ pub enum Arrivals {
     Closed,
 }
 
+/// Which stream a write request belongs to, for schemes that place by streams.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum StreamBy {
+    /// The one that the trace gives it.
+    Trace,
+    /// Its volume, numbered in the order of first appearance.
+    Volume,
+    /// The sixteenth of the address space, as long as the device, that it begins in.
+    Region,
+    /// The size of the request: 0 for a page, and one more for each time it doubles.
+    Size,
+}
+
+/// Parts of the address space that [`StreamBy::Region`] tells apart.
+const STREAM_REGIONS: u64 = 16;
+
+impl StreamBy {
+    /// The stream of a write on a device of so many bytes.
+    pub fn of(self, request: &Request, page_bytes: u64, device_bytes: u64) -> Option<u32> {
+        match self {
+            Self::Trace => request.stream.number(),
+            Self::Volume => Some(request.volume),
+            Self::Region => {
+                let part = device_bytes.div_ceil(STREAM_REGIONS).max(1);
+                Some((request.offset / part % STREAM_REGIONS) as u32)
+            }
+            Self::Size => {
+                let pages = request.bytes.div_ceil(page_bytes).max(1);
+                Some(64 - (pages - 1).leading_zeros())
+            }
+        }
+    }
+}
+
 /// How the host drives the device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Host {
+    /// The stream of a write.
+    pub stream_by: StreamBy,
     /// Open or closed loop.
     pub arrivals: Arrivals,
     /// Most requests in flight; 0: no limit (open loop only).
@@ -175,6 +213,7 @@ pub struct Host {
 impl Default for Host {
     fn default() -> Self {
         Self {
+            stream_by: StreamBy::Trace,
             arrivals: Arrivals::Open,
             queue_depth: 0,
             speed: 1.0,

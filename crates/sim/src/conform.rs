@@ -1,6 +1,8 @@
 //! Conformance vectors: a scheme, a configuration, requests, and the counters that must come out; or a list
 //! of flash operations and their times (docs/spec/vectors/README.md).
 
+use std::sync::Arc;
+
 use floatgate_core::options::Value as OptionValue;
 use floatgate_core::wear::{WEAR_GAP, WearLeveling};
 use floatgate_core::{Ftl, Lpn, ProgramOrder, Refusal, Run, Start, Tick};
@@ -8,10 +10,11 @@ use serde_json::Value;
 
 use crate::clock::{Clock, Closed, Mode, list};
 use crate::config::{Device, Host, RunConfig};
+use crate::future::Future;
 use crate::host::Kind;
 use crate::part::part;
 use crate::record::Counters;
-use crate::session::Session;
+use crate::session::{Session, options_of};
 
 /// One request of a vector.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +23,7 @@ pub struct VectorRequest {
     first: u64,
     pages: u32,
     arrival_ns: u64,
+    stream: Option<u32>,
 }
 
 /// A difference between a vector and what came out.
@@ -59,7 +63,9 @@ pub fn parse_requests(text: &str) -> Result<Vec<VectorRequest>, String> {
             continue;
         }
         let bad = |what: &str| {
-            format!("line {line_no}: {what}: {line:?} (wanted: W|R|T lpn pages [arrival_ns])")
+            format!(
+                "line {line_no}: {what}: {line:?} (wanted: W|R|T lpn pages [arrival_ns [stream]])"
+            )
         };
         let kind = match words[0] {
             "W" => Kind::Write,
@@ -67,11 +73,15 @@ pub fn parse_requests(text: &str) -> Result<Vec<VectorRequest>, String> {
             "T" => Kind::Trim,
             _ => return Err(bad("no such operation")),
         };
-        if !(3..=4).contains(&words.len()) {
-            return Err(bad("3 or 4 words"));
+        if !(3..=5).contains(&words.len()) {
+            return Err(bad("3 to 5 words"));
         }
         let number = |i: usize| words[i].parse::<u64>().map_err(|_| bad("not a number"));
-        let arrival_ns = if words.len() == 4 { number(3)? } else { 0 };
+        let arrival_ns = if words.len() > 3 { number(3)? } else { 0 };
+        let stream = match words.len() {
+            5 => Some(u32::try_from(number(4)?).map_err(|_| bad("stream"))?),
+            _ => None,
+        };
         let pages = u32::try_from(number(2)?)
             .ok()
             .filter(|&n| n > 0)
@@ -81,6 +91,7 @@ pub fn parse_requests(text: &str) -> Result<Vec<VectorRequest>, String> {
             first: number(1)?,
             pages,
             arrival_ns,
+            stream,
         });
     }
     Ok(requests)
@@ -211,6 +222,11 @@ pub(crate) fn conform_scheme<S: Ftl<Page = Lpn>>(
 ) -> Result<Counters, String> {
     let mut session = Session::<S, Closed>::new(config).map_err(|refusal| refusal.message)?;
     let logical = config.device.logical_pages;
+    let options = options_of::<S>(config).map_err(|refusal| refusal.message)?;
+    let uses_streams = S::uses_streams(&options);
+    if S::live(&options).is_err() {
+        session.ftl.foretell(future_of(config, requests));
+    }
     let mut last_arrival_ns: Option<u64> = None;
     for (i, request) in requests.iter().enumerate() {
         if request.first.saturating_add(u64::from(request.pages)) > logical {
@@ -224,6 +240,9 @@ pub(crate) fn conform_scheme<S: Ftl<Page = Lpn>>(
         let idle_ns = last_arrival_ns.replace(now_ns).map(|last| last..now_ns);
         let tick = Tick { now_ns, idle_ns };
         let Ok(()) = session.ftl.tick(&mut session.flash, &tick);
+        if uses_streams && request.kind == Kind::Write {
+            session.ftl.stream(request.stream);
+        }
         play_untimed(&mut session, i as u64, request);
     }
     session.check_laws()?;
@@ -234,6 +253,18 @@ pub(crate) fn conform_scheme<S: Ftl<Page = Lpn>>(
         &flash.ledger.counters,
         &session.ftl.counters(),
     ))
+}
+
+/// All that the requests will write.
+fn future_of(config: &RunConfig, requests: &[VectorRequest]) -> Arc<[u64]> {
+    let mut future = Future::new(config.device.logical_pages, config.start);
+    for request in requests {
+        // A page past the last one is told of when it comes.
+        if request.first.saturating_add(u64::from(request.pages)) <= config.device.logical_pages {
+            future.request(request.kind, Lpn(request.first as u32), request.pages);
+        }
+    }
+    future.told()
 }
 
 /// Hands a request to the scheme; when the clock says it ends does not matter.

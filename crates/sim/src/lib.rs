@@ -33,6 +33,7 @@ pub mod driven;
 pub mod energy;
 pub mod flash;
 mod flight;
+mod future;
 mod histogram;
 pub mod host;
 mod live;

@@ -16,7 +16,8 @@ use crate::clock::{Clock, Closed, Events};
 use crate::config::{Recipe, RunConfig};
 use crate::conform::{VectorRequest, conform_scheme};
 use crate::driven::{Device, Driven};
-use crate::host::BeyondEnd;
+use crate::future::Future;
+use crate::host::{BeyondEnd, PageMapper};
 use crate::record::{Counters, Record, Tables};
 use crate::requests::RequestRow;
 use crate::saved;
@@ -176,6 +177,7 @@ pub struct Simulated {
     tables: fn(&RunConfig) -> Result<Tables, Refusal>,
     conform: fn(&RunConfig, &[VectorRequest]) -> Result<Counters, String>,
     check: fn(&RunConfig) -> Result<(), Refusal>,
+    live: fn(&RunConfig) -> Result<(), Refusal>,
     drive: fn(&RunConfig) -> Result<Box<dyn Driven>, Refusal>,
     options: fn(&RunConfig) -> Result<OptionTexts, Refusal>,
 }
@@ -189,6 +191,7 @@ impl Life for Simulated {
             tables: tables_of::<S>,
             conform: conform_scheme::<S>,
             check: check_scheme::<S>,
+            live: |config| S::live(&options_of::<S>(config)?),
             drive: drive_scheme::<S>,
             options: |config| options_of::<S>(config).map(|options| options.values()),
         }
@@ -288,6 +291,14 @@ impl Simulated {
         (self.check)(config)
     }
 
+    /// Whether the scheme can run where requests come live, as in a device that is [driven](Self::drive).
+    ///
+    /// # Errors
+    /// The refusal of options that need the whole run in advance.
+    pub fn live(&self, config: &RunConfig) -> Result<(), Refusal> {
+        (self.live)(config)
+    }
+
     /// A device in its start state, not aged, to be driven without a trace.
     ///
     /// # Errors
@@ -331,6 +342,7 @@ fn run_scheme<S: Ftl<Page = Lpn>>(job: Job<'_>) -> Result<Record, RunError> {
 
 fn run_on<S: Ftl<Page = Lpn>, C: Clock>(mut job: Job<'_>) -> Result<Record, RunError> {
     let mut session = Session::<S, C>::new(job.config)?;
+    foretell(&mut session, &mut job)?;
     let aged = match job.besides.load.take() {
         Some(bytes) => saved::load(&mut session, &bytes)?,
         None => age(&mut session, &mut job)?,
@@ -349,6 +361,36 @@ fn run_on<S: Ftl<Page = Lpn>, C: Clock>(mut job: Job<'_>) -> Result<Record, RunE
         *rows = blocks::rows(&session.flash);
     }
     Ok(Record::of(&session, aged))
+}
+
+/// Tells a scheme that must know it what the whole run will write, its replays for ageing among it.
+fn foretell<S: Ftl<Page = Lpn>, C: Clock>(
+    session: &mut Session<S, C>,
+    job: &mut Job<'_>,
+) -> Result<(), RunError> {
+    let config = job.config;
+    let Err(refusal) = S::live(&options_of::<S>(config)?) else {
+        return Ok(());
+    };
+    let is_unknown = |recipe: &&Recipe| **recipe != Recipe::Replay;
+    if let Some(recipe) = config.ageing.iter().find(is_unknown) {
+        let text = format!(
+            "run.ageing: the writes of \"{recipe}\" are not known in advance, only those of \"replay\"; {}",
+            refusal.message
+        );
+        return Err(Refusal::new("ageing", text).into());
+    }
+    if job.besides.load.is_some() || job.besides.save.is_some() {
+        let text = format!("a saved state belongs to another run; {}", refusal.message);
+        return Err(Refusal::new("state", text).into());
+    }
+    let mut future = Future::new(config.device.logical_pages, config.start);
+    let mut mapper = PageMapper::new(&config.device, &config.host);
+    for _ in 0..=config.ageing.len() {
+        future.pass(job.source, &mut mapper)?;
+    }
+    session.foretell(future.told());
+    Ok(())
 }
 
 /// Ages a device as its configuration says, and tells how each step ended.

@@ -13,6 +13,7 @@ mod measuring;
 mod short_way;
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use floatgate_core::described::{ChipTimes, Described};
 use floatgate_core::ftl::{MountError, Tick};
@@ -88,6 +89,8 @@ pub struct Session<S: Ftl<Page = Lpn>, C: Clock> {
     real_time: bool,
     /// Whether nothing waits for a place in a queue, so that completions are taken as soon as they are known.
     at_once: bool,
+    /// Whether the scheme asks for the stream of each write.
+    uses_streams: bool,
     /// Whether requests are issued as they arrive, and no rows are made of them: the short way is open.
     plain: bool,
     /// Logical pages that have content: a partial write of any other needs no read.
@@ -135,7 +138,9 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
             completions: Vec::new(),
             real_time: config.host.speed == 1.0,
             at_once: config.host.queue_depth == 0,
-            plain: config.host.queue_depth == 0
+            uses_streams: S::uses_streams(&options),
+            plain: !S::uses_streams(&options)
+                && config.host.queue_depth == 0
                 && config.host.arrivals == Arrivals::Open
                 && config.host.speed == 1.0,
             live: LivePages::new(geometry.logical_pages, full),
@@ -211,6 +216,23 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
     #[inline]
     pub fn prefetch_page(&self, lpn: Lpn) {
         self.ftl.prefetch(lpn);
+    }
+
+    /// Tells the scheme of the stream of a request, if it asks for that; of `None` where requests come without.
+    #[inline]
+    fn streams(&mut self, kind: Kind, request: Option<&Request>) {
+        if self.uses_streams && kind == Kind::Write {
+            let page_bytes = u64::from(self.config.device.part.page_bytes);
+            let device_bytes = page_bytes * self.config.device.logical_pages;
+            let by = self.config.host.stream_by;
+            let stream = request.and_then(|request| by.of(request, page_bytes, device_bytes));
+            self.ftl.stream(stream);
+        }
+    }
+
+    /// What the whole run will write, told to the scheme.
+    pub(crate) fn foretell(&mut self, deaths: Arc<[u64]>) {
+        self.ftl.foretell(deaths);
     }
 
     /// Tells the scheme of an arrival, for timed work. To be called before anything is asked about the issue: timed work

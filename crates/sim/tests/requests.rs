@@ -22,6 +22,7 @@ fn r(arrival_ns: u64, op: Op, offset: u64, bytes: u64) -> Request {
         arrival_ns,
         op,
         volume: 0,
+        stream: floatgate_trace::Stream::NONE,
         offset,
         bytes,
     }

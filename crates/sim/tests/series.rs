@@ -21,6 +21,7 @@ fn requests(n: u64) -> Vec<Request> {
             arrival_ns,
             op: [Op::Read, Op::Write, Op::Write, Op::Flush][rng.below(4) as usize],
             volume: 0,
+            stream: floatgate_trace::Stream::NONE,
             offset: rng.below(700) * 2048,
             bytes: (1 + rng.below(4)) * 1024,
         }

@@ -95,6 +95,7 @@ fn requests(config: &RunConfig, rng: &mut SplitMix64, count: u64) -> Vec<Request
             arrival_ns,
             op: pick(rng, &[Op::Read, Op::Write, Op::Write, Op::Trim]),
             volume: 0,
+            stream: floatgate_trace::Stream::NONE,
             offset,
             bytes: (1 + rng.below(3 * PAGE_BYTES / 512) * 512).min(end - offset),
         }

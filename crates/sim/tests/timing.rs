@@ -16,6 +16,7 @@ fn request(op: Op, arrival_ns: u64, offset: u64, bytes: u64) -> Request {
         arrival_ns,
         op,
         volume: 0,
+        stream: floatgate_trace::Stream::NONE,
         offset,
         bytes,
     }

@@ -24,6 +24,7 @@ fn play<S: Ftl<Page = Lpn>, C: Clock>(session: &mut Session<S, C>, requests: &[P
             arrival_ns,
             op,
             volume: 0,
+            stream: floatgate_trace::Stream::NONE,
             offset: first * PAGE_BYTES,
             bytes: pages * PAGE_BYTES,
         };

@@ -27,8 +27,17 @@ pub struct Bench<S> {
     shadow: Vec<Option<Vec<u8>>>,
     version: u32,
     last_arrival_ns: Option<u64>,
+    /// The stream of a write, by its first page.
+    pub stream: fn(u32) -> Option<u32>,
+    /// The stream that [`Bench::play`] was given for the next write.
+    named: Option<u32>,
     /// Whether every request is followed by a check of the tables.
     pub audit_each: bool,
+}
+
+/// The stream of a write that begins with that page: a few numbers, too high ones and none among them.
+pub(crate) fn stream_of(first: u32) -> Option<u32> {
+    (!first.is_multiple_of(5)).then_some(first / 3 % 7)
 }
 
 impl<S: Ftl> Bench<S> {
@@ -56,6 +65,8 @@ impl<S: Ftl> Bench<S> {
             shadow,
             version: 0,
             last_arrival_ns: None,
+            stream: |_| None,
+            named: None,
             audit_each: false,
         })
     }
@@ -73,6 +84,8 @@ impl<S: Ftl> Bench<S> {
             bytes[4..8].copy_from_slice(&version.to_le_bytes());
             shadow[lpn as usize] = Some(bytes.clone());
         }
+        let stream = self.named.take().or_else(|| (self.stream)(first));
+        self.ftl.stream(stream);
         let Ok(()) = self.ftl.write(
             &mut self.flash,
             &Run::whole(S::Page::from_number(first), pages),
@@ -140,7 +153,7 @@ impl<S: Ftl> Bench<S> {
     }
 
     /// One request as the vectors write it: `W lpn n`, `R lpn n`, `T lpn n`, each with the time of its arrival in
-    /// nanoseconds behind it if that matters; several separated by commas.
+    /// nanoseconds behind it if that matters, or the stream of a write, as in `W 0 3 s1`; several separated by commas.
     ///
     /// # Panics
     /// On anything else, and on a failed check: this is for tests.
@@ -149,7 +162,10 @@ impl<S: Ftl> Bench<S> {
             let words: Vec<&str> = request.split_whitespace().collect();
             let number = |i: usize| words[i].parse().expect("a number");
             let (first, pages) = (number(1), number(2));
-            if let Some(word) = words.get(3) {
+            let word = words.get(3);
+            if let Some(stream) = word.and_then(|word| word.strip_prefix('s')) {
+                self.named = Some(stream.parse().expect("a stream"));
+            } else if let Some(word) = word {
                 self.arrive(word.parse().expect("a time"))
                     .unwrap_or_else(|error| panic!("{request}: {error}"));
             }

@@ -10,6 +10,7 @@ use floatgate_core::geometry::ProgramOrder;
 use floatgate_core::options::Options;
 use floatgate_core::rng::SplitMix64;
 
+use crate::bench::stream_of;
 pub use crate::bench::{Bench, random_request, refusal_of};
 pub use crate::case::{Case, random_shape, with_random_map};
 
@@ -39,6 +40,7 @@ pub fn run_checked<S: Ftl>(case: &Case, check_every: u32) -> Result<(), Finding>
 /// The requests of a case. `reached` is the one that is under way, for the message of a panic.
 fn play<S: Ftl>(case: &Case, check_every: u32, reached: &mut u32) -> Result<(), String> {
     let mut bench = Bench::<S>::new(case).map_err(|refusal| format!("refused: {refusal}"))?;
+    bench.stream = stream_of;
     let mut rng = SplitMix64::new(case.seed);
     let pages = case.logical_pages;
     let (mut sequential, mut now) = (0, 0);

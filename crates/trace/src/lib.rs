@@ -64,7 +64,7 @@ pub use open::{open, open_merged, open_merged_with, open_reader};
 pub use options::OpenOptions;
 pub use pagecache::{Count, Filter, PageCache};
 pub use reader::Reader;
-pub use request::{Counts, Op, Request};
+pub use request::{Counts, Op, Request, Stream};
 pub use source::Compression;
 pub use spool::Spool;
 pub use write::{WriteOptions, WriteSummary, Writer};

@@ -214,6 +214,7 @@ impl Filter {
                 arrival_ns: self.last_ns,
                 op: Op::Write,
                 volume,
+                stream: crate::Stream::NONE,
                 offset,
                 bytes: size.min(u64::MAX - offset),
             });
@@ -327,6 +328,7 @@ mod tests {
             arrival_ns: 0,
             op,
             volume: 0,
+            stream: crate::Stream::NONE,
             offset,
             bytes,
         }

@@ -48,6 +48,34 @@ impl Op {
     }
 }
 
+/// The stream that a write belongs to: a placement hint of the host (NVMe data placement, multi-stream).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Stream(u16);
+
+impl Stream {
+    /// The request names none.
+    pub const NONE: Self = Self(u16::MAX);
+    /// Highest number of a stream.
+    pub const MAX: u32 = u16::MAX as u32 - 1;
+
+    /// The stream of that number, if there can be one.
+    pub fn new(number: u64) -> Option<Self> {
+        (number <= u64::from(Self::MAX)).then_some(Self(number as u16))
+    }
+
+    /// Its number.
+    #[inline]
+    pub fn number(self) -> Option<u32> {
+        (self != Self::NONE).then_some(self.0.into())
+    }
+}
+
+impl Default for Stream {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
 /// One request of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Request {
@@ -61,6 +89,9 @@ pub struct Request {
     /// The number of the volume (device, LUN, ASU); [`Reader::volume_name`](crate::Reader::volume_name)
     /// gives its name in the trace.
     pub volume: u32,
+    /// The stream that the host gives a write, where the format knows it.
+    #[serde(default)]
+    pub stream: Stream,
     /// First byte.
     pub offset: u64,
     /// Number of bytes. Only a flush has 0; `offset + bytes` never overflows.

@@ -26,6 +26,7 @@ fn r(arrival_ns: u64, op: Op, volume: u32, offset: u64, bytes: u64) -> Request {
         arrival_ns,
         op,
         volume,
+        stream: floatgate_trace::Stream::NONE,
         offset,
         bytes,
     }

@@ -15,6 +15,8 @@
 //!
 //! **Deviations and why.** No hot and cold data: every page is carried round. Improving on that is left to the reader.
 
+pub mod placement;
+
 use floatgate_core::flash::{Cause, Done, Flash, Oob, Preload, Role, Slot};
 use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Start, audited};
 use floatgate_core::report::{Table, bits_for};

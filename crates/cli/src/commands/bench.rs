@@ -304,6 +304,7 @@ fn measure(scheme: &Scheme, bench: &Bench, bare: &mut BareLoop) -> Result<Speeds
         .config(scheme)
         .map_err(|problem| RunError::Law(problem.to_string()))?;
     let before = Held::now();
+    scheme.life.simulated.live(&config)?;
     let mut device = scheme.life.simulated.drive(&config)?;
     let device = &mut *device;
     let pages = bench.logical_pages();

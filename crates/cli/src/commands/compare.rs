@@ -107,7 +107,7 @@ fn saved_devices(args: &CompareArgs, schemes: &[Scheme]) -> Outcome<Vec<(String,
     let Some(folder) = &args.load_state else {
         return Ok(Vec::new());
     };
-    let given = Settings::load(args.setup.config.as_deref(), &args.setup.set, schemes)?;
+    let given = Settings::load(args.setup.config.as_deref(), &args.setup.sets(), schemes)?;
     let in_file = given.list("compare.schemes").iter().map(|(text, _)| text);
     let named: Vec<&String> = match args.scheme.is_empty() {
         true => in_file.collect(),

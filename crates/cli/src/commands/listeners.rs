@@ -4,7 +4,7 @@ use floatgate_device::Drive;
 use floatgate_serve::Tap;
 use floatgate_serve::log::LogTap;
 use floatgate_serve::tap::Asked;
-use floatgate_trace::{Op, Request, TraceError, WriteOptions, Writer};
+use floatgate_trace::{Op, Request, Stream, TraceError, WriteOptions, Writer};
 
 use crate::args::ListenArgs;
 use crate::errors::{Outcome, Problem};
@@ -65,6 +65,7 @@ impl Tap for Recorder {
             volume: 0,
             offset,
             bytes,
+            stream: Stream::NONE,
         };
         if bytes > 0 || op == Op::Flush {
             self.write(&request);

@@ -46,7 +46,7 @@ impl Study {
     /// # Errors
     /// As [`Study::new`].
     pub fn on(saved: Settings, setup: &Setup, schemes: &[Scheme]) -> Outcome<Self> {
-        let given = Settings::load(setup.config.as_deref(), &setup.set, schemes)?;
+        let given = Settings::load(setup.config.as_deref(), &setup.sets(), schemes)?;
         Self::made(saved.under(given), setup, &setup.trace)
     }
 
@@ -55,7 +55,7 @@ impl Study {
     /// # Errors
     /// As [`Study::new`].
     pub fn of(setup: &Setup, files: &[String], schemes: &[Scheme]) -> Outcome<Self> {
-        let settings = Settings::load(setup.config.as_deref(), &setup.set, schemes)?;
+        let settings = Settings::load(setup.config.as_deref(), &setup.sets(), schemes)?;
         Self::made(settings, setup, files)
     }
 

@@ -6,7 +6,7 @@ use floatgate_core::wear::{WEAR_GAP, WearLeveling};
 use floatgate_core::{ProgramOrder, Refusal, Start};
 use floatgate_sim::clock::Mode;
 use floatgate_sim::config::{
-    Arrivals, Beyond, Device, EnergyBasis, Host, PartialWrite, Recipe, RunConfig,
+    Arrivals, Beyond, Device, EnergyBasis, Host, PartialWrite, Recipe, RunConfig, StreamBy,
 };
 use floatgate_sim::part::{PARTS, Part, part};
 
@@ -331,6 +331,12 @@ fn host_of(settings: &Settings, capacity_from_trace: bool) -> Host {
             _ => PartialWrite::Rmw,
         },
         write_zeroes_as_writes: settings.text("host.write_zeroes") == Some("write"),
+        stream_by: match settings.text("host.stream_by") {
+            Some("volume") => StreamBy::Volume,
+            Some("region") => StreamBy::Region,
+            Some("size") => StreamBy::Size,
+            _ => StreamBy::Trace,
+        },
         beyond: match settings.text("host.beyond") {
             Some("wrap") => Beyond::Wrap,
             Some("compact") => Beyond::Compact,

@@ -362,6 +362,7 @@ mod tests {
             arrival_ns: 0,
             op,
             volume,
+            stream: floatgate_trace::Stream::NONE,
             offset,
             bytes,
         });

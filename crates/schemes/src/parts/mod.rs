@@ -18,6 +18,7 @@ pub mod newer;
 pub mod on_demand;
 pub mod page_store;
 pub mod paged_map;
+pub mod placement;
 pub mod pool;
 pub mod probe_table;
 pub mod relation;

@@ -3,7 +3,7 @@
 //! what is cached, what a lookup costs, and what leaves.
 
 use crate::parts::map_cache::{HitRatio, Producers, Translation};
-use crate::parts::page_store::{GcOptions, Moves, PageOptions, PageStore, Placement, Streams};
+use crate::parts::page_store::{GcOptions, Moves, PageStore, Placement, StoreOptions, Streams};
 use crate::parts::translation::recovery::{FoundMap, Layout};
 use crate::parts::translation::{TranslationPages, whole_map_blocks};
 use floatgate_core::Refusal;
@@ -107,9 +107,9 @@ impl OnFlashOptions {
 
     /// The options of the page store, if the options fit the device, and the blocks of a die that map pages may take
     /// beside those that collections keep erased.
-    fn store(&self, space: &Space) -> Result<(PageOptions, u32), Refusal> {
+    fn store(&self, space: &Space) -> Result<(StoreOptions, u32), Refusal> {
         let whole = whole_map_blocks(&space.geometry, self.tp_entries);
-        let page = PageOptions {
+        let page = StoreOptions {
             gc_low: self.gc_low(whole)?,
             streams: self.streams,
             placement: self.placement,
@@ -403,7 +403,7 @@ impl<S: MapScheme> OnDemand<S> {
     }
 
     /// The store's options and its map blocks, if all options fit the device.
-    fn checked(space: &Space, options: &S::Options) -> Result<(PageOptions, u32), Refusal> {
+    fn checked(space: &Space, options: &S::Options) -> Result<(StoreOptions, u32), Refusal> {
         S::check_cache(options)?;
         S::on_flash(options).check()?;
         S::on_flash(options).store(space)

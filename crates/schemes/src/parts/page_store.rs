@@ -55,8 +55,8 @@ options! {
 }
 
 options! {
-    /// Options of page mapping.
-    pub struct PageOptions {
+    /// What plain page mapping needs to know.
+    pub struct StoreOptions {
         /// A die collects garbage until it has this many erased blocks.
         gc_low: u32 ["blocks, die"] = 2, samples [2, 3, 5, 6, 8];
         /// Whether pages moved by collections get an append point of their own.
@@ -87,6 +87,15 @@ impl State for Append {
 
 impl Append {
     pub(crate) const NONE: Self = Self { next: 0, end: 0 };
+
+    pub(crate) fn new(next: u32, end: u32) -> Self {
+        Self { next, end }
+    }
+
+    /// The next page, and the one after the last.
+    pub(crate) fn range(self) -> (u32, u32) {
+        (self.next, self.end)
+    }
 
     /// An erased block of so many pages.
     pub(crate) fn in_block(first: Ppn, pages: u32) -> Self {
@@ -136,7 +145,7 @@ state!(Die {
 #[derive(Debug)]
 pub struct PageStore {
     geometry: Geometry,
-    options: PageOptions,
+    options: StoreOptions,
     map: Vec<Ppn>,
     /// Page programmed at each physical page; valid only while the map agrees.
     page_at: Vec<Lpn>,
@@ -171,7 +180,7 @@ impl PageStore {
     /// A refusal if the spare blocks do not suffice.
     pub fn format<F: Preload>(
         space: &Space,
-        options: &PageOptions,
+        options: &StoreOptions,
         start: Start,
         flash: &mut F,
     ) -> Result<Self, MountError<F::Error>> {
@@ -183,7 +192,7 @@ impl PageStore {
     ///
     /// # Errors
     /// A refusal that names the option at fault, or if the spare blocks do not suffice.
-    pub fn check(space: &Space, options: &PageOptions) -> Result<(), Refusal> {
+    pub fn check(space: &Space, options: &StoreOptions) -> Result<(), Refusal> {
         if options.gc_low < 2 {
             let text = format!(
                 "gc_low = {}: at least 2 erased blocks a die",
@@ -201,7 +210,7 @@ impl PageStore {
     /// A refusal that names the option at fault, or if the spare blocks do not suffice.
     pub fn check_with_map_blocks(
         space: &Space,
-        options: &PageOptions,
+        options: &StoreOptions,
         map_blocks: u32,
     ) -> Result<(), Refusal> {
         if options.gc.gc_d == 0 {
@@ -221,7 +230,7 @@ impl PageStore {
     /// The refusal of [`PageStore::check_with_map_blocks`], or an error of the flash.
     pub fn format_with_map_blocks<F: Preload>(
         space: &Space,
-        options: &PageOptions,
+        options: &StoreOptions,
         map_blocks: u32,
         start: Start,
         flash: &mut F,
@@ -256,7 +265,7 @@ impl PageStore {
     /// A refusal if the spare blocks do not suffice.
     pub(crate) fn blank(
         space: &Space,
-        options: &PageOptions,
+        options: &StoreOptions,
         map_blocks: u32,
     ) -> Result<Self, Refusal> {
         Self::check_with_map_blocks(space, options, map_blocks)?;

@@ -50,7 +50,7 @@ pub fn move_tag(is_last: bool, emptied: Pbn) -> u32 {
 }
 
 /// The block that a tag says is emptied.
-fn emptied_by(tag: u32) -> Option<Pbn> {
+pub(super) fn emptied_by(tag: u32) -> Option<Pbn> {
     (tag & LAST != 0 && tag >> 2 != 0).then(|| Pbn((tag >> 2) - 1))
 }
 

@@ -241,12 +241,10 @@ impl Victims {
     }
 
     fn first_among(&self, blocks: Range<usize>) -> First {
-        let ranked = self.keys[blocks.clone()]
-            .iter()
-            .zip(&self.alloc_nos[blocks.clone()]);
+        let alloc_nos = &self.alloc_nos[blocks.clone()];
         let (mut least, mut at) = (u64::MAX, usize::MAX);
-        for (i, (&key, &alloc_no)) in ranked.enumerate() {
-            let rank = rank(key, alloc_no);
+        for (i, &key) in self.keys[blocks.clone()].iter().enumerate() {
+            let rank = rank(key, alloc_nos[i]);
             (least, at) = if rank < least { (rank, i) } else { (least, at) };
         }
         First {

@@ -30,6 +30,7 @@ fn record(scheme: &str) -> Record {
             Op::Write
         },
         volume: 0,
+        stream: floatgate_trace::Stream::NONE,
         offset: (i * 37 % 64) * 4096,
         bytes: 4096,
     };

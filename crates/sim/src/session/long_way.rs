@@ -32,6 +32,7 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
                 Kind::Write => self.metrics.write_bytes += request.bytes,
                 _ => {}
             }
+            self.streams(kind, Some(request));
             self.play(kind, request.arrival_ns, &pages);
         }
         self.pages = Some(pages);
@@ -54,6 +55,7 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
             Kind::Write => self.metrics.write_bytes += bytes,
             _ => {}
         }
+        self.streams(kind, None);
         self.play(kind, arrival_ns, &request);
         self.pages = Some(request);
     }

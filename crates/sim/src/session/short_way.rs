@@ -151,6 +151,7 @@ mod tests {
             arrival_ns: now_ns.saturating_sub(rng.below(16) / 15 * 1_000_000),
             op,
             volume: 0,
+            stream: floatgate_trace::Stream::NONE,
             offset: rng.below(LOGICAL_PAGES - pages) * PAGE_BYTES + cut,
             bytes: pages * PAGE_BYTES - cut,
         }
@@ -265,6 +266,7 @@ mod tests {
                         arrival_ns: 0,
                         op: [Op::Read, Op::Write, Op::Trim, Op::Flush][rng.below(4) as usize],
                         volume: 0,
+                        stream: floatgate_trace::Stream::NONE,
                         offset: rng.below(70 * sectors * 512 / unit) * unit,
                         bytes: rng.below(6) * unit,
                     };

@@ -1,5 +1,6 @@
 //! The host's side: what it asks, and what it knows of every page.
 
+use crate::bench::stream_of;
 use crate::case::Case;
 use crate::ram::RamFlash;
 use floatgate_core::address::{LogicalPage, Lpn};
@@ -137,6 +138,7 @@ impl Request {
                 for (i, bytes) in buffer.iter_mut().enumerate() {
                     *bytes = content(self.first + i as u32, self.version + i as u32);
                 }
+                ftl.stream(stream_of(self.first));
                 ftl.write(flash, &run)
             }
             'T' => ftl.trim(flash, &run),

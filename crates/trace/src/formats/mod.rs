@@ -136,6 +136,7 @@ pub(crate) fn request(time: u64, op: crate::Op, volume: u32, offset: u64, bytes:
         arrival_ns: time,
         op,
         volume,
+        stream: crate::Stream::NONE,
         offset,
         bytes,
     }

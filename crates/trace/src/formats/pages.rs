@@ -1,13 +1,13 @@
-//! The simple page text: `W lpn n [arrival_ns]`, one request a line.
+//! The simple page text: `W lpn n [arrival_ns [stream]]`, one request a line.
 //!
 //! `R` reads, `T` trims, `Z` writes zeroes, `F` (alone, or `F 0 0 [arrival_ns]`) flushes; `#` starts a
 //! comment. The comment `# page_bytes N` says how long a page is; without it, it is the reader's option.
 
 use super::{Format, Parsed, TextFormat, request, unknown_op, wrong_fields};
-use crate::Op;
 use crate::error::Fault;
 use crate::parse::{need, number, words};
 use crate::volumes::Volumes;
+use crate::{Op, Request, Stream};
 
 /// The length of a page when neither the file nor the options say it.
 pub(crate) const DEFAULT_PAGE_BYTES: u32 = 4096;
@@ -66,7 +66,7 @@ impl TextFormat for Pages {
             }
             None => line,
         };
-        let (f, n) = words::<4>(content);
+        let (f, n) = words::<5>(content);
         let op = match f[0] {
             [letter] => Op::from_letter(*letter),
             _ => None,
@@ -75,18 +75,28 @@ impl TextFormat for Pages {
         if op == Op::Flush && n == 1 {
             return Ok(Parsed::One(request(0, op, 0, 0, 0)));
         }
-        if !(3..=4).contains(&n) {
+        if !(3..=5).contains(&n) {
             return Err(wrong_fields(n, Format::Pages));
         }
         let lpn = need(f[1], "page number")?;
         let pages = need(f[2], "number of pages")?;
-        let time = if n == 4 { need(f[3], "arrival")? } else { 0 };
+        let time = if n > 3 { need(f[3], "arrival")? } else { 0 };
+        let stream = match n {
+            5 => stream(need(f[4], "stream")?)?,
+            _ => Stream::NONE,
+        };
         let (Some(offset), Some(bytes)) = (
             lpn.checked_mul(self.page_bytes),
             pages.checked_mul(self.page_bytes),
         ) else {
             return Err(Fault::new("the request is beyond 2^64 bytes"));
         };
-        Ok(Parsed::One(request(time, op, 0, offset, bytes)))
+        let request = request(time, op, 0, offset, bytes);
+        Ok(Parsed::One(Request { stream, ..request }))
     }
+}
+
+fn stream(number: u64) -> Result<Stream, Fault> {
+    Stream::new(number)
+        .ok_or_else(|| Fault::new(format!("stream {number}: streams go up to {}", Stream::MAX)))
 }

@@ -60,6 +60,7 @@ impl PageRequest {
             arrival_ns: self.arrival_ns,
             op: self.op,
             volume: 0,
+            stream: crate::Stream::NONE,
             offset,
             bytes: if bytes > u64::MAX - offset {
                 u64::MAX - offset

@@ -1,9 +1,9 @@
 //! A request in a few bytes, coded relative to the one before it.
 
-use crate::{Op, Request};
+use crate::{Op, Request, Stream};
 
 /// The most bytes that a request takes in the file.
-pub const REQUEST_BYTES_MAX: usize = 1 + 3 * 10;
+pub const REQUEST_BYTES_MAX: usize = 1 + 3 * 10 + 3;
 /// What a request is coded relative to: the one before it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Before {
@@ -12,6 +12,8 @@ pub struct Before {
 }
 
 const OPS: [Op; 5] = [Op::Read, Op::Write, Op::Trim, Op::WriteZeroes, Op::Flush];
+/// Set in the first byte if a stream follows the size.
+const STREAM: u8 = 16;
 /// Set in the first byte if offset and size are in sectors.
 const SECTORS: u8 = 8;
 const SECTOR_SHIFT: u32 = 9;
@@ -24,10 +26,15 @@ pub fn encode(request: &Request, before: &mut Before, out: &mut Vec<u8>) {
     } else {
         (0, 0)
     };
-    out.push(request.op as u8 | mark);
+    let stream = request.stream.number();
+    let named = if stream.is_some() { STREAM } else { 0 };
+    out.push(request.op as u8 | mark | named);
     put(zigzag(request.arrival_ns, before.arrival_ns), out);
     put(zigzag(request.offset >> shift, before.end >> shift), out);
     put(request.bytes >> shift, out);
+    if let Some(stream) = stream {
+        put(stream.into(), out);
+    }
     *before = Before {
         arrival_ns: request.arrival_ns,
         end: request.end(),
@@ -47,6 +54,10 @@ pub fn decode(bytes: &[u8], at: &mut usize, before: &mut Before) -> Request {
         volume: 0,
         offset,
         bytes: get(bytes, at) << shift,
+        stream: match tag & STREAM {
+            0 => Stream::NONE,
+            _ => Stream::new(get(bytes, at)).unwrap_or_default(),
+        },
     };
     *before = Before {
         arrival_ns,
@@ -105,6 +116,7 @@ mod tests {
                             arrival_ns,
                             op,
                             volume: 0,
+                            stream: crate::Stream::NONE,
                             offset,
                             bytes: size,
                         });
@@ -133,6 +145,7 @@ mod tests {
                 arrival_ns: i * 100_000,
                 op: Op::Write,
                 volume: 0,
+                stream: crate::Stream::NONE,
                 offset: i * 4096,
                 bytes: 4096,
             };

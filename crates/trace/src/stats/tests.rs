@@ -13,6 +13,7 @@ fn pages(trace: &[(Op, u64, u64)], options: StatsOptions) -> Statistics {
             arrival_ns: i as u64 * 10,
             op,
             volume: 0,
+            stream: crate::Stream::NONE,
             offset,
             bytes,
         });
@@ -148,6 +149,7 @@ fn partial_pages_count_once_each() {
         arrival_ns: 0,
         op: Op::Write,
         volume: 3,
+        stream: crate::Stream::NONE,
         offset: 4095,
         bytes: 2,
     });

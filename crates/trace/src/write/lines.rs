@@ -105,6 +105,9 @@ impl Lines {
                 push_field(out, b' ', lpn);
                 push_field(out, b' ', pages);
                 push_field(out, b' ', time);
+                if let Some(stream) = request.stream.number() {
+                    push_field(out, b' ', stream.into());
+                }
             }
             Format::SsdSimAscii | Format::DiskSimAscii => {
                 if !request.op.is_data() {

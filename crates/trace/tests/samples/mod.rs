@@ -14,6 +14,7 @@ pub fn on(volume: u32, arrival_ns: u64, op: Op, offset: u64, bytes: u64) -> Requ
         arrival_ns,
         op,
         volume,
+        stream: floatgate_trace::Stream::NONE,
         offset,
         bytes,
     }

@@ -139,6 +139,7 @@ impl Bench<'_> {
             },
             columns: ColumnsArgs::default(),
             set: asked.set.clone(),
+            stream_by: None,
             json: false,
             report: None,
         };

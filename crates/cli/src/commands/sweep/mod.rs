@@ -30,7 +30,7 @@ use rows::OUT_FLAG;
 /// Runs every scheme on every combination, and prints and writes a row for each.
 pub fn run(args: &SweepArgs, schemes: &[Scheme]) -> Outcome<()> {
     let file = args.file.as_deref().or(args.setup.config.as_deref());
-    let (settings, axes) = vary::load(file, &args.setup.set, &args.vary, schemes)?;
+    let (settings, axes) = vary::load(file, &args.setup.sets(), &args.vary, schemes)?;
     let (chosen, _) = chosen(&args.scheme, &settings, schemes)?;
     let named: Vec<&Scheme> = chosen.iter().map(|variant| variant.scheme).collect();
     check_axes(args, &axes, &named)?;

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use floatgate_trace::{Op, Request, WriteOptions, Writer};
+use floatgate_trace::{Op, Request, Stream, WriteOptions, Writer};
 use serde_json::json;
 
 use super::trace_convert::summary_text;
@@ -153,6 +153,7 @@ impl Recording {
                     volume: 0,
                     offset,
                     bytes,
+                    stream: Stream::NONE,
                 })?;
             }
         }

@@ -64,8 +64,10 @@ impl<F: Flash> Moves<F> for () {
 /// There must be `valid` of them.
 fn gather(map: &[Ppn], held: &[Lpn], first: Ppn, valid: u32, moving: &mut Moving) {
     // The map entries of a block's pages lie anywhere: ask for them ahead of time.
-    let (soon, later) = held.split_at(held.len().min(PREFETCH_PAGES));
-    soon.iter().for_each(|lpn| prefetch(map, lpn.index()));
+    let soon = held.len().min(PREFETCH_PAGES);
+    held[..soon]
+        .iter()
+        .for_each(|lpn| prefetch(map, lpn.index()));
     let (mut at, mut found) = (first, 0);
     // Which pages are valid follows no pattern, so there is no branch on it.
     let (from, lpns) = (
@@ -77,11 +79,11 @@ fn gather(map: &[Ppn], held: &[Lpn], first: Ppn, valid: u32, moving: &mut Moving
         found += usize::from(map[lpn.index()] == at);
         at.0 += 1;
     };
-    for (&lpn, ahead) in held.iter().zip(later) {
-        prefetch(map, ahead.index());
-        take(lpn);
+    for stretch in held.windows(PREFETCH_PAGES + 1) {
+        prefetch(map, stretch[PREFETCH_PAGES].index());
+        take(stretch[0]);
     }
-    held[later.len()..].iter().for_each(|&lpn| take(lpn));
+    held[held.len() - soon..].iter().for_each(|&lpn| take(lpn));
     assert_eq!(found as u32, valid, "valid pages of a block");
 }
 

@@ -1,6 +1,6 @@
 //! Recovery of a page-mapped device: the full OOB scan, and what follows from it.
 
-use super::{Moves, PageOptions, PageStore, Placement};
+use super::{Moves, PageStore, Placement, StoreOptions};
 use crate::parts::scan::{Depth, Rules, Scan};
 use floatgate_core::Refusal;
 use floatgate_core::address::{DieLpn, Lpn, Pbn, Ppn};
@@ -26,7 +26,7 @@ impl PageStore {
     /// The refusal of [`PageStore::format`], or an error of the flash.
     pub fn recover<F: Flash>(
         space: &Space,
-        options: &PageOptions,
+        options: &StoreOptions,
         known: &Known<'_>,
         flash: &mut F,
     ) -> Result<Self, MountError<F::Error>> {
