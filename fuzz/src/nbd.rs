@@ -3,7 +3,7 @@
 //! | byte | what it says |
 //! |---|---|
 //! | 0 | bit 0: the rest is the client's bytes from the first on; else it has negotiated, and the rest is requests |
-//! | | bit 1: replies are structured; bit 2: block status was agreed on |
+//! | | bit 1: replies are structured; bit 2: so is block status |
 //! | 6 each | one request: command, flags, offset (2), length (2); bit 7 of the flags: not in sectors but in bytes |
 //!
 //! What the server answers to requests with simple replies is held against a plain array; whatever was said, the device
@@ -160,7 +160,8 @@ pub fn nbd(input: &[u8]) {
     } else {
         let agreed = Agreed {
             structured: choice & 2 != 0,
-            context: choice & 4 != 0,
+            // Nobody can agree on it without chunks.
+            context: choice & 6 == 6,
         };
         let requests = bytes.chunks_exact(6).take(REQUESTS_MAX).enumerate();
         let requests: Vec<Request> = requests.map(|(i, one)| Request::decode(i, one)).collect();
