@@ -7,7 +7,7 @@ use floatgate_core::{Lpn, Start};
 use floatgate_trace::TraceError;
 
 use crate::host::{Kind, PageMapper, PageRequest};
-use crate::run::Source;
+use crate::source::Source;
 
 /// Counts the host's page writes and finds the end of each.
 #[derive(Debug)]

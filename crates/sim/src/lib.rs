@@ -49,6 +49,7 @@ mod saved;
 pub mod series;
 pub mod series_file;
 pub mod session;
+pub mod source;
 pub mod span;
 pub mod streamed;
 pub mod wear;

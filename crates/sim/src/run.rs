@@ -22,6 +22,7 @@ use crate::record::{Counters, Record, Tables};
 use crate::requests::RequestRow;
 use crate::saved;
 use crate::session::{READ_AHEAD, Session, options_of};
+pub use crate::source::Source;
 use crate::span::Regions;
 use crate::wear::Levelling;
 
@@ -69,27 +70,6 @@ impl From<TraceError> for RunError {
     fn from(error: TraceError) -> Self {
         Self::Trace(error)
     }
-}
-
-/// Where a run's requests come from.
-pub trait Source {
-    /// The next request.
-    ///
-    /// # Errors
-    /// If the trace cannot be read.
-    fn next(&mut self) -> Result<Option<Request>, TraceError>;
-
-    /// Back to the first request.
-    ///
-    /// # Errors
-    /// If the trace cannot be opened again.
-    fn rewind(&mut self) -> Result<(), TraceError>;
-
-    /// Number of the place of the request given last: a line, or a running number.
-    fn place(&self) -> u64;
-
-    /// A place in words, for messages.
-    fn position(&self, place: u64) -> String;
 }
 
 /// A trace that is in memory already.

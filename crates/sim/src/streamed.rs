@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 
 use floatgate_trace::{Reader, Request, TraceError};
 
-use crate::run::Source;
+use crate::source::Source;
 
 /// Requests that change hands at a time, and how many times ahead of the play.
 const BATCH: usize = 4096;

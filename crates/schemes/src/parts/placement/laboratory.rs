@@ -11,7 +11,7 @@ use floatgate_core::state;
 
 use super::books::Group;
 use super::counted::Counted;
-use super::recovery::Spare;
+use super::spare::Spare;
 use super::{Books, PageOptions, Placement, Plan, Rules, Separation, Units, VictimRule};
 use crate::parts::page_store::{Append, Moves};
 use crate::parts::pool::Pool;

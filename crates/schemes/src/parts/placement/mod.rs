@@ -21,6 +21,7 @@ mod options;
 mod recovery;
 mod separation;
 mod separations;
+mod spare;
 mod store;
 mod victim;
 mod victims;
