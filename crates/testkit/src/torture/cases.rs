@@ -41,6 +41,13 @@ pub(super) fn random_case_on<S: Ftl>(rng: &mut SplitMix64, dies: &[u32], request
             case = case.with(option.key, word);
         }
         case = case.completed(&S::Options::schema());
+        // Power goes only where requests come live.
+        if !case
+            .options_of::<S>()
+            .is_ok_and(|options| S::live(&options).is_ok())
+        {
+            continue;
+        }
         // As few blocks as the scheme accepts: the tightest devices break first.
         let fits = |blocks: &u32| {
             let case = Case {

@@ -2,6 +2,9 @@
 
 use floatgate_core::address::Ppn;
 
+/// More host pages than any flash lives to see. A forged number ends there, so that sums of them have room.
+const WRITES_MAX: u64 = 1 << 40;
+
 /// What the OOB of a page says beside its logical page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spare {
@@ -33,7 +36,7 @@ impl Spare {
             handle: bytes[1].into(),
             from: Ppn(word(2)),
             count: word(6),
-            last: u64::from(word(10)) | u64::from(word(14)) << 32,
+            last: (u64::from(word(10)) | u64::from(word(14)) << 32).min(WRITES_MAX),
         }
     }
 }
