@@ -8,8 +8,8 @@ mount -t proc none /proc
 mount -t sysfs none /sys
 # Programs of e2fsprogs are called by their paths: the shell prefers its own.
 # A kernel that has them built in, or another device, needs none.
-for module in virtio virtio_ring virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_blk; do
-    [ -f /modules/$module.ko ] && insmod /modules/$module.ko 2> /dev/null
+for module in virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_blk; do
+    [ -f /modules/$module.ko ] && insmod /modules/$module.ko
 done
 value() { sed -n "s/.*$1=\([a-z0-9]*\).*/\1/p" /proc/cmdline; }
 end() { echo "guest: $*"; sync; poweroff -f; }
