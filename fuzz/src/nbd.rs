@@ -12,10 +12,8 @@
 use std::io::{Cursor, Read, Write};
 use std::sync::atomic::AtomicBool;
 
-use floatgate_core::ProgramOrder;
 use floatgate_device::image::ImageSpec;
-use floatgate_device::spares::pairs::PairGuard;
-use floatgate_device::{Drive, SparesOptions, drive};
+use floatgate_device::{Drive, drive};
 use floatgate_schemes::page::Page;
 use floatgate_serve::Shared;
 use floatgate_serve::negotiation::{Agreed, negotiate};
@@ -35,21 +33,9 @@ const REQUESTS_MAX: usize = 400;
 
 fn device() -> Box<dyn Drive> {
     let spec = ImageSpec {
-        dies: 1,
         blocks_per_die: 16,
-        pages_per_block: 8,
         page_bytes: PAGE_BYTES as u32,
-        logical_pages: PAGES,
-        program_order: ProgramOrder::Any,
-        spares: SparesOptions {
-            spare_blocks: 2,
-            pair_guard: PairGuard::Off,
-            ..SparesOptions::default()
-        },
-        scheme: "page".into(),
-        options: String::new(),
-        part: String::new(),
-        erase_limit: 0,
+        ..ImageSpec::small(PAGES)
     };
     drive::in_memory::<Page>(&spec).expect("a small device in memory")
 }

@@ -3,69 +3,12 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
-use common::Place;
-
-/// A command in the foreground that tells a line when it is ready.
-struct Running {
-    child: Child,
-    line: String,
-}
-
-impl Running {
-    fn new(place: &Place, arguments: &str) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_floatgate"))
-            .args(arguments.split_whitespace())
-            .current_dir(place.path(""))
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the program runs");
-        let mut line = String::new();
-        let out = child.stdout.take().expect("its output");
-        BufReader::new(out).read_line(&mut line).expect("a line");
-        Self { child, line }
-    }
-
-    fn signal(&self) {
-        let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("sent");
-    }
-
-    fn is_running(&mut self) -> bool {
-        self.child.try_wait().expect("a state").is_none()
-    }
-
-    /// Its exit code and what it said; it has to end within a while.
-    fn end(mut self) -> (Option<i32>, String) {
-        let late = Instant::now() + Duration::from_secs(20);
-        while self.is_running() {
-            assert!(Instant::now() < late, "it does not end");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        let mut said = String::new();
-        let mut err = self.child.stderr.take().expect("its output");
-        err.read_to_string(&mut said).expect("text");
-        (self.child.wait().expect("an end").code(), said)
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // Asked, not killed: what a failed test leaves mounted is taken down.
-        if self.is_running() {
-            self.signal();
-            std::thread::sleep(Duration::from_secs(1));
-            let _ = self.child.kill();
-            let _ = self.child.wait();
-        }
-    }
-}
+use common::{Place, Running};
 
 /// Whether a folder is a mount point of its own.
 fn is_mounted(folder: &Path) -> bool {

@@ -12,10 +12,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use common::{Place, Ran};
-use floatgate_core::ProgramOrder;
+use floatgate_device::drive;
 use floatgate_device::image::ImageSpec;
-use floatgate_device::spares::pairs::PairGuard;
-use floatgate_device::{SparesOptions, drive};
 use floatgate_schemes::page::Page;
 use floatgate_serve::log::LogTap;
 use floatgate_serve::{Endpoint, Server, Shared, Tap};
@@ -33,21 +31,10 @@ impl Hosted {
     fn new(place: &Place, mib: u64) -> Self {
         let pages = (mib << 20) / PAGE_BYTES;
         let spec = ImageSpec {
-            dies: 1,
             blocks_per_die: (pages / 64) as u32 + 64,
             pages_per_block: 64,
             page_bytes: PAGE_BYTES as u32,
-            logical_pages: pages,
-            program_order: ProgramOrder::Any,
-            spares: SparesOptions {
-                spare_blocks: 2,
-                pair_guard: PairGuard::Off,
-                ..SparesOptions::default()
-            },
-            scheme: "page".into(),
-            options: String::new(),
-            part: String::new(),
-            erase_limit: 0,
+            ..ImageSpec::small(pages)
         };
         let mut device = drive::in_memory::<Page>(&spec).expect("a device");
         let tap = LogTap::begin(&place.path("log"), &mut *device).expect("a log");

@@ -2,10 +2,9 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output};
 
-use common::Place;
+use common::{Place, Running};
 use serde_json::Value;
 
 fn floatgate(place: &Place, arguments: &[&str]) -> Output {
@@ -16,33 +15,6 @@ fn floatgate(place: &Place, arguments: &[&str]) -> Output {
         .expect("the program runs")
 }
 
-/// A server that is up.
-struct Served(Child);
-
-impl Served {
-    fn new(place: &Place, arguments: &str) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_floatgate"))
-            .args(["serve", "--socket", "s", "--control", "c"])
-            .args(arguments.split_whitespace())
-            .current_dir(place.path(""))
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the program runs");
-        let mut line = String::new();
-        let out = child.stdout.take().expect("its output");
-        BufReader::new(out).read_line(&mut line).expect("a line");
-        Self(child)
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 fn told(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
@@ -50,7 +22,10 @@ fn told(output: &Output) -> Value {
 #[test]
 fn the_power_goes_and_comes_back_by_command() {
     let place = Place::new();
-    let mut served = Served::new(&place, "--memory 2MiB --write-cache 64KiB --real-time");
+    let served = Running::new(
+        &place,
+        "serve --socket s --control c --memory 2MiB --write-cache 64KiB --real-time",
+    );
     let control = |words: &[&str]| floatgate(&place, &[&["control", "c"], words].concat());
     let stat = |format: &str| floatgate(&place, &["stat", "c", format]);
     assert_eq!(told(&stat("--json"))["is_on"], true);
@@ -78,9 +53,9 @@ fn the_power_goes_and_comes_back_by_command() {
     let shown = String::from_utf8(floatgate(&place, &["stat", "c"]).stdout).expect("text");
     assert!(shown.contains("power on, 1 power cuts"), "{shown}");
     assert_eq!(told(&control(&["shutdown"]))["ok"], true);
-    assert_eq!(served.0.wait().expect("an end").code(), Some(0));
-    let errors = BufReader::new(served.0.stderr.take().expect("its errors"));
-    let line = errors.lines().next().expect("a line").expect("text");
+    let (code, errors) = served.end();
+    assert_eq!(code, Some(0));
+    let line = errors.lines().next().expect("a line");
     assert!(
         line.contains("again: --cut 'after=0,unflushed=some,seed=0'"),
         "{line}"

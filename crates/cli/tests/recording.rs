@@ -2,11 +2,10 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use common::Place;
+use common::{Place, Running};
 
 /// Whether a program can be started here; tells if not.
 fn has(program: &str) -> bool {
@@ -24,17 +23,10 @@ fn a_served_device_records_what_it_is_asked() {
     }
     for trace in ["t.csv", "t.parquet"] {
         let place = Place::new();
-        let mut server = Command::new(env!("CARGO_BIN_EXE_floatgate"))
-            .args([
-                "serve", "--memory", "8MiB", "--socket", "s", "--record", trace, "--log", "l",
-            ])
-            .current_dir(place.path(""))
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the program runs");
-        let mut line = String::new();
-        let out = server.stdout.take().expect("its output");
-        BufReader::new(out).read_line(&mut line).expect("a line");
+        let server = Running::new(
+            &place,
+            &format!("serve --memory 8MiB --socket s --record {trace} --log l"),
+        );
         let mut client = Command::new("qemu-io");
         client.args(["-t", "none", "-f", "raw"]);
         for command in [
@@ -52,9 +44,8 @@ fn a_served_device_records_what_it_is_asked() {
             .current_dir(place.path(""))
             .output();
         assert!(ran.expect("qemu-io runs").status.success());
-        let pid = rustix::process::Pid::from_child(&server);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("sent");
-        assert_eq!(server.wait().expect("an end").code(), Some(0));
+        server.signal();
+        assert_eq!(server.end().0, Some(0));
         place.run(&format!("trace convert {trace} all.csv")).ok();
         let all = std::fs::read_to_string(place.path("all.csv")).expect("a trace");
         let told: Vec<String> = all

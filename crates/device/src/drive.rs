@@ -257,11 +257,11 @@ pub fn mount<S: Ftl<Page = Lpn>>(path: &Path, durability: Durability) -> Mounted
     ))
 }
 
-/// A fresh device in memory, which the end of the process takes with it. The same chip as in a file, but in a file that
-/// has no disk: what is measured on it is the program, and nothing is compiled twice.
+/// A fresh device in memory, which the end of the process takes with it. The same chip as in a file, on bytes without a
+/// disk: what is measured on it is the program, and nothing is compiled twice.
 ///
 /// # Errors
-/// A refusal if scheme, options and shape do not fit together; an error if the system has no such files.
+/// A refusal if scheme, options and shape do not fit together.
 pub fn in_memory<S: Ftl<Page = Lpn>>(spec: &ImageSpec) -> Mounted {
     Ok(Box::new(
         image::create_in_memory::<S>(spec)?.with_sector_bytes(SECTOR_BYTES)?,

@@ -10,6 +10,7 @@
 mod common;
 
 use common::cut_run::{Case, Cuts, Tally};
+use floatgate_catalog as _;
 use floatgate_core::wear::WearLeveling;
 use floatgate_device::SparesOptions;
 use floatgate_device::faulty::{FaultPlan, HiddenTears};

@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use common::{check, create};
+use floatgate_catalog as _;
 use floatgate_core::flash::Oob;
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::{Geometry, Lpn, Pbn, Ppn, ProgramOrder, Role};

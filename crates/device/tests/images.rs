@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Host, PAGE_BYTES, check, chip, options_of, options_text};
+use floatgate_catalog as _;
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::wear::WearLeveling;
 use floatgate_core::{Ftl, Lpn};

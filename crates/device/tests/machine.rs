@@ -9,6 +9,7 @@ mod common;
 
 use common::Host;
 use common::mixing::{FailAt, Failure, MixDisk, new_image, open_image};
+use floatgate_catalog as _;
 use floatgate_core::Lpn;
 use floatgate_core::ftl::Ftl;
 use floatgate_core::rng::SplitMix64;

@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use common::{Host, check};
+use floatgate_catalog as _;
 use floatgate_core::flash::{Oob, Role};
 use floatgate_core::ftl::RecoveryMode;
 use floatgate_core::rng::SplitMix64;

@@ -7,6 +7,7 @@ mod common;
 
 use common::Host;
 use common::mixing::{MixDisk, header_of, new_image, open_image};
+use floatgate_catalog as _;
 use floatgate_core::Lpn;
 use floatgate_core::ftl::Ftl;
 use floatgate_core::rng::SplitMix64;

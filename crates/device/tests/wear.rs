@@ -4,6 +4,7 @@
 mod common;
 
 use common::{Host, PAGE_BYTES, chip, options_of};
+use floatgate_catalog as _;
 use floatgate_core::Pbn;
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::wear::WearLeveling;

@@ -1,5 +1,6 @@
 //! Power cuts that find every die at a point of its own: all schemes, and the lines of what they once found.
 
+use floatgate_catalog as _;
 use floatgate_core::Catalog;
 use floatgate_testkit::Tested;
 use floatgate_testkit::checks::{self, Work};

@@ -1,5 +1,6 @@
 //! Nothing acknowledged is ever lost: every scheme, cut at every operation of runs on small devices.
 
+use floatgate_catalog as _;
 use floatgate_core::catalog::Life;
 use floatgate_core::ftl::{Ftl, RecoveryMode, Run};
 use floatgate_core::rng::SplitMix64;

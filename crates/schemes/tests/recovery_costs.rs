@@ -1,5 +1,6 @@
 //! What a recovery really reads, programs and erases, against what `recovery_costs` says it takes at most.
 
+use floatgate_catalog as _;
 use floatgate_core::described::RecoveryCost;
 use floatgate_core::ftl::RecoveryMode;
 use floatgate_core::rng::SplitMix64;

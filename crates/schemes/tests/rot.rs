@@ -1,5 +1,6 @@
 //! Rotten flash: whatever stands on it, recovery comes up or refuses. Nothing panics, before or after.
 
+use floatgate_catalog as _;
 use floatgate_core::Catalog;
 use floatgate_testkit::Tested;
 use floatgate_testkit::checks::{self, Work};

@@ -1,6 +1,7 @@
 //! Does every scheme keep what it was given, on every shape of device and with every option? One suite for all, run over
 //! the catalog; a scheme that is not tested here has no entry there.
 
+use floatgate_catalog as _;
 use floatgate_core::Catalog;
 use floatgate_testkit::Tested;
 use floatgate_testkit::checks::{self, Work};

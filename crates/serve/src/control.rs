@@ -2,8 +2,7 @@
 //! device, so the socket is for its owner alone.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,15 +13,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::cut::{CutAt, CutPlan, drawn, unflushed_of};
-use crate::server::{identity, remove_abandoned, wait};
 use crate::shared::Shared;
+use crate::socket::{OwnSocket, ROUND, wait};
 
 /// Bytes of a line.
 const LINE_MAX: u64 = 64 << 10;
 /// Clients at a time; others wait.
 const CLIENTS_MAX: usize = 8;
-/// How often a client's thread looks for the end.
-const ROUND: Duration = Duration::from_millis(200);
 
 /// What can be asked for.
 #[derive(Debug, Deserialize)]
@@ -166,11 +163,7 @@ fn as_json(told: &impl serde::Serialize) -> Result<Value, String> {
 
 /// The socket, taken.
 #[derive(Debug)]
-pub struct Control {
-    listener: UnixListener,
-    path: PathBuf,
-    file: (u64, u64),
-}
+pub struct Control(OwnSocket);
 
 impl Control {
     /// Takes the socket. The file of a server that was killed is replaced; any other file is left alone.
@@ -178,21 +171,14 @@ impl Control {
     /// # Errors
     /// If the address is taken, or cannot be used.
     pub fn bind(path: &Path) -> io::Result<Self> {
-        remove_abandoned(path)?;
-        let listener = UnixListener::bind(path)?;
-        std::fs::set_permissions(path, PermissionsExt::from_mode(0o600))?;
-        listener.set_nonblocking(true)?;
-        Ok(Self {
-            listener,
-            file: identity(path)?,
-            path: path.to_path_buf(),
-        })
+        let socket = OwnSocket::bind(path)?;
+        socket.listener().set_nonblocking(true)?;
+        Ok(Self(socket))
     }
 
     /// Answers until `over` is set; `shutdown` sets `asked`, on which the device is to be shut down in order. It wants a
     /// thread of its own.
     pub fn run(self, shared: &Arc<Shared>, over: &Arc<AtomicBool>, asked: &Arc<AtomicBool>) {
-        use std::os::fd::AsFd;
         let mut clients: Vec<JoinHandle<()>> = Vec::new();
         while !over.load(Ordering::Relaxed) {
             clients.retain(|client| !client.is_finished());
@@ -200,10 +186,10 @@ impl Control {
                 std::thread::sleep(ROUND);
                 continue;
             }
-            if !wait(self.listener.as_fd()) {
+            if !wait(self.0.listener()) {
                 continue;
             }
-            let Ok((stream, _)) = self.listener.accept() else {
+            let Ok((stream, _)) = self.0.listener().accept() else {
                 continue;
             };
             let (shared, over) = (Arc::clone(shared), Arc::clone(over));
@@ -216,14 +202,6 @@ impl Control {
         }
         for client in clients {
             let _ = client.join();
-        }
-    }
-}
-
-impl Drop for Control {
-    fn drop(&mut self) {
-        if identity(&self.path).is_ok_and(|found| found == self.file) {
-            let _ = std::fs::remove_file(&self.path);
         }
     }
 }

@@ -13,6 +13,7 @@
 //! | [`fuse`] | [`Mounted`]: the device as a file in a folder |
 //! | [`loop_device`] | [`LoopDevice`]: the kernel's block device on a file |
 //! | [`shared`] | the one device behind its lock, for every front end |
+//! | `socket` | a socket in the file system: taken, waited on, removed |
 //! | [`tap`] | [`Tap`]: who listens to what the device is asked |
 //! | [`log`] | [`log::LogTap`]: a file of all writes with their bytes, and its reader |
 //! | [`crash`] | the states that a power cut can leave of what is in a log |
@@ -35,6 +36,7 @@ pub mod negotiation;
 pub mod prometheus;
 pub mod server;
 pub mod shared;
+mod socket;
 pub mod stat;
 pub mod tap;
 pub mod transmission;

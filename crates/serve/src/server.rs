@@ -1,28 +1,24 @@
 //! The socket, the connections, the end.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-
 use crate::negotiation::negotiate;
 use crate::shared::Shared;
+use crate::socket::{OwnSocket, ROUND, wait};
 use crate::transmission::serve;
 use crate::wire::Wire;
 
 /// How long a client may be silent while it negotiates, and may leave its replies unread: a place is not held for
 /// nothing.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often the server looks for its end.
-pub(crate) const ROUND: Duration = Duration::from_millis(100);
 /// How long clients may take to read their last replies when the server ends.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -40,13 +36,11 @@ pub enum Endpoint {
 pub struct Server {
     listener: Listener,
     uri: String,
-    /// The socket's file, with what tells it from another of the same name.
-    file: Option<(PathBuf, (u64, u64))>,
 }
 
 #[derive(Debug)]
 enum Listener {
-    Unix(UnixListener),
+    Unix(OwnSocket),
     Tcp(TcpListener),
 }
 
@@ -71,15 +65,11 @@ impl Server {
     pub fn bind(endpoint: &Endpoint) -> io::Result<Self> {
         match endpoint {
             Endpoint::Unix(path) => {
-                remove_abandoned(path)?;
-                let listener = UnixListener::bind(path)?;
-                std::fs::set_permissions(path, PermissionsExt::from_mode(0o600))?;
-                listener.set_nonblocking(true)?;
-                let whole = std::path::absolute(path)?;
+                let socket = OwnSocket::bind(path)?;
+                socket.listener().set_nonblocking(true)?;
                 Ok(Self {
-                    listener: Listener::Unix(listener),
-                    uri: format!("nbd+unix:///?socket={}", escaped(&whole)),
-                    file: Some((path.clone(), identity(path)?)),
+                    uri: format!("nbd+unix:///?socket={}", escaped(&socket.whole_path()?)),
+                    listener: Listener::Unix(socket),
                 })
             }
             Endpoint::Tcp(address) => {
@@ -88,7 +78,6 @@ impl Server {
                 Ok(Self {
                     uri: format!("nbd://{}/", listener.local_addr()?),
                     listener: Listener::Tcp(listener),
-                    file: None,
                 })
             }
         }
@@ -101,14 +90,14 @@ impl Server {
 
     /// Serves the device to so many clients at a time until `stop` is set. The device stays up: it may have other front
     /// ends.
-    pub fn run(mut self, shared: &Arc<Shared>, connections_max: usize, stop: &Arc<AtomicBool>) {
+    pub fn run(self, shared: &Arc<Shared>, connections_max: usize, stop: &Arc<AtomicBool>) {
         let mut connections: Vec<Connection> = Vec::new();
         while !stop.load(Ordering::Relaxed) {
             connections.retain(|connection| !connection.thread.is_finished());
             // The others wait in the socket's own queue.
             let has_place = connections.len() < connections_max;
             if has_place {
-                wait(self.listener.as_fd());
+                wait(&self.listener);
                 if let Ok(stream) = self.accept() {
                     connections.extend(welcome(stream, shared, stop));
                 }
@@ -116,7 +105,7 @@ impl Server {
                 std::thread::sleep(ROUND);
             }
         }
-        self.remove_file();
+        drop(self);
         // What was asked is still done and answered; nothing more is taken.
         part(&connections, Shutdown::Read);
         let end = Instant::now() + GRACE;
@@ -132,28 +121,13 @@ impl Server {
 
     fn accept(&self) -> io::Result<Stream> {
         match &self.listener {
-            Listener::Unix(listener) => Ok(Stream::Unix(listener.accept()?.0)),
+            Listener::Unix(socket) => Ok(Stream::Unix(socket.listener().accept()?.0)),
             Listener::Tcp(listener) => {
                 let stream = listener.accept()?.0;
                 stream.set_nodelay(true)?;
                 Ok(Stream::Tcp(stream))
             }
         }
-    }
-
-    /// Removes the socket's file, unless another has taken its name.
-    fn remove_file(&mut self) {
-        if let Some((path, ours)) = self.file.take()
-            && identity(&path).is_ok_and(|found| found == ours)
-        {
-            let _ = std::fs::remove_file(path);
-        }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.remove_file();
     }
 }
 
@@ -194,40 +168,6 @@ fn part(connections: &[Connection], how: Shutdown) {
     }
 }
 
-/// Waits for a client, for a round at most; whether there is one.
-pub(crate) fn wait(listener: BorrowedFd<'_>) -> bool {
-    let round = Timespec {
-        tv_sec: 0,
-        tv_nsec: ROUND.as_nanos() as _,
-    };
-    // A signal ends the wait early, which does no harm.
-    let ready = poll(
-        &mut [PollFd::from_borrowed_fd(listener, PollFlags::IN)],
-        Some(&round),
-    );
-    ready.is_ok_and(|count| count > 0)
-}
-
-/// Removes the socket of a server that is no more.
-pub(crate) fn remove_abandoned(path: &Path) -> io::Result<()> {
-    let Ok(found) = path.symlink_metadata() else {
-        return Ok(());
-    };
-    let taken = |text: &str| Err(io::Error::new(ErrorKind::AddrInUse, text));
-    if !found.file_type().is_socket() {
-        return taken("this file exists, and is no socket");
-    }
-    match UnixStream::connect(path) {
-        Err(error) if error.kind() == ErrorKind::ConnectionRefused => std::fs::remove_file(path),
-        _ => taken("another server listens there"),
-    }
-}
-
-pub(crate) fn identity(path: &Path) -> io::Result<(u64, u64)> {
-    let found = path.symlink_metadata()?;
-    Ok((found.dev(), found.ino()))
-}
-
 /// A path as a part of a URI.
 fn escaped(path: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
@@ -242,10 +182,10 @@ fn escaped(path: &Path) -> String {
         .collect()
 }
 
-impl Listener {
+impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Self::Unix(listener) => listener.as_fd(),
+            Self::Unix(socket) => socket.listener().as_fd(),
             Self::Tcp(listener) => listener.as_fd(),
         }
     }

@@ -52,6 +52,39 @@ pub struct Export {
     pub is_read_only: bool,
 }
 
+/// What is wrong with a range that a client names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Misplaced {
+    /// It ends beyond the device.
+    Beyond,
+    /// It does not consist of whole sectors.
+    Unaligned,
+}
+
+impl Export {
+    /// Whether a range lies in the device and consists of whole sectors.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check(&self, offset: u64, bytes: u64) -> Result<(), Misplaced> {
+        let sector = u64::from(self.sector_bytes);
+        match offset.checked_add(bytes) {
+            Some(end) if end <= self.bytes => {}
+            _ => return Err(Misplaced::Beyond),
+        }
+        match offset.is_multiple_of(sector) && bytes.is_multiple_of(sector) {
+            true => Ok(()),
+            false => Err(Misplaced::Unaligned),
+        }
+    }
+}
+
+impl From<Misplaced> for Failure {
+    fn from(_: Misplaced) -> Self {
+        Self::Invalid
+    }
+}
+
 /// A stretch of the device that is a hole, or is not known to be one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Extent {
@@ -71,6 +104,8 @@ pub struct Shared {
     page_bytes: u64,
     piece_bytes: u64,
     zeroes: Vec<u8>,
+    /// Whether anybody listens.
+    is_tapped: bool,
     /// Flushes asked for so far.
     flushes_asked: AtomicU64,
 }
@@ -112,6 +147,7 @@ impl Shared {
         let piece_bytes = PIECE_BYTES.next_multiple_of(page_bytes);
         Self {
             export,
+            is_tapped: !taps.is_empty(),
             scheme: drive.scheme(),
             page_bytes,
             piece_bytes,
@@ -177,14 +213,13 @@ impl Shared {
         Ok(())
     }
 
+    /// Tells the listeners what was asked; without any, the lock is not taken for it.
     fn asked(&self, asked: Asked) -> Result<(), Failure> {
-        let mut state = self.lock()?;
-        if !state.taps.is_empty() {
+        if self.is_tapped {
+            let mut state = self.lock()?;
             let at_ns = self.now_ns();
-            state
-                .taps
-                .iter_mut()
-                .for_each(|tap| tap.asked(at_ns, asked));
+            let taps = state.taps.iter_mut();
+            taps.for_each(|tap| tap.asked(at_ns, asked));
         }
         Ok(())
     }

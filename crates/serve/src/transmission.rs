@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::negotiation::{Agreed, CONTEXT_ID, REQUEST_BYTES_MAX, malformed};
-use crate::shared::{Export, Extent, Failure, Shared};
+use crate::shared::{Export, Extent, Failure, Misplaced, Shared};
 use crate::wire::{
     HOLE_AND_ZERO, REQUEST_BYTES, Request, SIMPLE_REPLY, STRUCTURED_REPLY, Wire, chunk, command,
     flag,
@@ -159,20 +159,16 @@ impl<S: Read + Write> Client<'_, S> {
         if request.command == command::READ && request.length > REQUEST_BYTES_MAX {
             return Err(Failure::TooLong);
         }
-        let end = request.offset.checked_add(request.length.into());
-        if end.is_none_or(|end| end > self.export.bytes) {
-            return Err(match request.command {
-                command::WRITE | command::WRITE_ZEROES => Failure::NoSpace,
-                _ => Failure::Invalid,
-            });
-        }
-        let sector = u64::from(self.export.sector_bytes);
-        let is_aligned =
-            request.offset.is_multiple_of(sector) && u64::from(request.length) % sector == 0;
-        let is_empty_status = request.command == command::BLOCK_STATUS && request.length == 0;
-        match is_aligned && !is_empty_status {
-            true => Ok(()),
-            false => Err(Failure::Invalid),
+        match self.export.check(request.offset, request.length.into()) {
+            Err(Misplaced::Beyond)
+                if matches!(request.command, command::WRITE | command::WRITE_ZEROES) =>
+            {
+                Err(Failure::NoSpace)
+            }
+            Ok(()) if request.command == command::BLOCK_STATUS && request.length == 0 => {
+                Err(Failure::Invalid)
+            }
+            outcome => Ok(outcome?),
         }
     }
 

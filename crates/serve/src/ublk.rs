@@ -130,13 +130,7 @@ struct Request {
 impl Request {
     /// Does it; the bytes that were moved.
     fn perform(&self, shared: &Shared, buffer: &mut [u8]) -> Result<i32, Failure> {
-        let export = shared.export();
-        let end = self.offset.checked_add(self.bytes);
-        let sector = u64::from(export.sector_bytes);
-        let is_aligned = self.offset.is_multiple_of(sector) && self.bytes.is_multiple_of(sector);
-        if end.is_none_or(|end| end > export.bytes) || !is_aligned {
-            return Err(Failure::Invalid);
-        }
+        shared.export().check(self.offset, self.bytes)?;
         let fua = self.flags & sys::UBLK_IO_F_FUA != 0;
         let data = buffer.get_mut(..self.bytes as usize);
         match self.operation {

@@ -8,10 +8,8 @@ mod request;
 
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixListener;
-use std::path::{Path, PathBuf};
+use std::os::fd::AsRawFd;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -23,8 +21,8 @@ use vm_memory::{GuestAddressSpace, GuestMemoryAtomic, GuestMemoryMmap};
 use vmm_sys_util::epoll::EventSet;
 use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
 
-use crate::server::{ROUND, identity, remove_abandoned, wait};
 use crate::shared::Shared;
+use crate::socket::{OwnSocket, ROUND, wait};
 use request::{RANGES_MAX, SECTOR_BYTES, Worker};
 
 /// Queues that a guest may use, each with a thread of its own: while one waits for a flush others are read.
@@ -64,11 +62,7 @@ type Vring = VringMutex<Memory>;
 
 /// A socket that a virtual machine's monitor can connect to.
 #[derive(Debug)]
-pub struct VhostUser {
-    listener: UnixListener,
-    path: PathBuf,
-    identity: (u64, u64),
-}
+pub struct VhostUser(OwnSocket);
 
 impl VhostUser {
     /// Takes the socket, for this user alone. The file of a server that was killed is replaced; any other is left alone.
@@ -76,20 +70,13 @@ impl VhostUser {
     /// # Errors
     /// If the name is taken, or cannot be used.
     pub fn bind(path: &Path) -> io::Result<Self> {
-        remove_abandoned(path)?;
-        let listener = UnixListener::bind(path)?;
-        std::fs::set_permissions(path, PermissionsExt::from_mode(0o600))?;
-        Ok(Self {
-            listener,
-            path: path.into(),
-            identity: identity(path)?,
-        })
+        OwnSocket::bind(path).map(Self)
     }
 
     /// Serves the device until `stop` is set.
     pub fn run(self, shared: &Arc<Shared>, stop: &AtomicBool) {
         while !stop.load(Ordering::Relaxed) {
-            if !wait(self.listener.as_fd()) {
+            if !wait(self.0.listener()) {
                 continue;
             }
             if self.converse(shared, stop).is_err() {
@@ -111,7 +98,7 @@ impl VhostUser {
         for handler in daemon.get_epoll_handlers() {
             handler.register_listener(backend.quit.as_raw_fd(), EventSet::IN, QUIT.into())?;
         }
-        let mut listener = Listener::from(self.listener.try_clone()?);
+        let mut listener = Listener::from(self.0.listener().try_clone()?);
         daemon.start(&mut listener).map_err(failed)?;
         until_over(&mut daemon, stop);
         Ok(())
@@ -125,14 +112,6 @@ impl Drop for Quit<'_> {
     fn drop(&mut self) {
         self.0.is_over.store(true, Ordering::Relaxed);
         let _ = self.0.quit.write(1);
-    }
-}
-
-impl Drop for VhostUser {
-    fn drop(&mut self) {
-        if identity(&self.path).is_ok_and(|found| found == self.identity) {
-            let _ = std::fs::remove_file(&self.path);
-        }
     }
 }
 

@@ -3,11 +3,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use floatgate_core::ProgramOrder;
+use floatgate_catalog as _;
 use floatgate_core::rng::SplitMix64;
+use floatgate_device::drive;
 use floatgate_device::image::ImageSpec;
-use floatgate_device::spares::pairs::PairGuard;
-use floatgate_device::{SparesOptions, drive};
 use floatgate_schemes::page::Page;
 use floatgate_serve::Shared;
 use floatgate_serve::tap::{Asked, Change, Tap};
@@ -55,23 +54,7 @@ impl Tap for Echo {
 }
 
 fn shared(taps: Vec<Box<dyn Tap>>) -> Shared {
-    let device = drive::in_memory::<Page>(&ImageSpec {
-        dies: 1,
-        blocks_per_die: 36,
-        pages_per_block: 8,
-        page_bytes: 2048,
-        logical_pages: 96,
-        program_order: ProgramOrder::Any,
-        spares: SparesOptions {
-            spare_blocks: 2,
-            pair_guard: PairGuard::Off,
-            ..SparesOptions::default()
-        },
-        scheme: "page".into(),
-        options: String::new(),
-        part: String::new(),
-        erase_limit: 0,
-    });
+    let device = drive::in_memory::<Page>(&ImageSpec::small(96));
     Shared::new(device.expect("a device"), taps)
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use floatgate_core::ProgramOrder;
+use floatgate_catalog as _;
 use floatgate_core::catalog::Entry;
 use floatgate_core::rng::SplitMix64;
 use floatgate_device::drive::Unflushed;
@@ -23,17 +23,10 @@ const CACHE_BYTES: u64 = 12 * PAGE;
 
 fn device(scheme: &Entry<Stored>) -> Box<dyn Drive> {
     let spec = |options: &str| ImageSpec {
-        dies: 1,
-        blocks_per_die: 36,
-        pages_per_block: 8,
-        page_bytes: PAGE as u32,
-        logical_pages: PAGES,
-        program_order: ProgramOrder::Any,
         spares: SparesOptions::default(),
         scheme: scheme.info.key.into(),
         options: options.into(),
-        part: String::new(),
-        erase_limit: 0,
+        ..ImageSpec::small(PAGES)
     };
     let made = scheme.life.in_memory(&spec("log_blocks=4"));
     made.or_else(|_| scheme.life.in_memory(&spec("")))

@@ -7,11 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use floatgate_core::ProgramOrder;
+use floatgate_catalog as _;
 use floatgate_core::rng::SplitMix64;
+use floatgate_device::drive;
 use floatgate_device::image::{self, Durability, ImageSpec};
-use floatgate_device::spares::pairs::PairGuard;
-use floatgate_device::{SparesOptions, drive};
 use floatgate_schemes::page::Page;
 use floatgate_serve::{Endpoint, Server, Shared};
 
@@ -20,23 +19,7 @@ const PAGE: u64 = 2048;
 const BYTES: u64 = PAGES * PAGE;
 
 fn spec() -> ImageSpec {
-    ImageSpec {
-        dies: 1,
-        blocks_per_die: 36,
-        pages_per_block: 8,
-        page_bytes: PAGE as u32,
-        logical_pages: PAGES,
-        program_order: ProgramOrder::Any,
-        spares: SparesOptions {
-            spare_blocks: 2,
-            pair_guard: PairGuard::Off,
-            ..SparesOptions::default()
-        },
-        scheme: "page".into(),
-        options: String::new(),
-        part: String::new(),
-        erase_limit: 0,
-    }
+    ImageSpec::small(PAGES)
 }
 
 /// A server of a small device in memory.

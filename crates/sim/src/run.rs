@@ -550,6 +550,7 @@ mod tests {
     use crate::part::part;
     use crate::streamed::Streamed;
     use floatgate_core::Start;
+    use floatgate_schemes::page::Page;
     use floatgate_trace::{OpenOptions, open_reader};
 
     /// Plays a trace of page requests on a device of 64 logical pages of 4096 bytes, 8 a block.
@@ -571,9 +572,7 @@ mod tests {
             };
             open_reader("trace", Box::new(text.as_bytes()), &options)
         })?;
-        let all = floatgate_schemes::catalog::<Simulated>();
-        let page = all.get("page")?.life;
-        page.run(&config, &mut source, &mut |_| {})
+        Simulated::of::<Page>().run(&config, &mut source, &mut |_| {})
     }
 
     /// Requests are read ahead of their play; errors name the request that is at fault all the same, and the

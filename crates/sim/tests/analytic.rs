@@ -3,6 +3,7 @@
 mod common;
 
 use common::{config, uniform};
+use floatgate_catalog as _;
 use floatgate_core::{Ftl, Lpn, Striped};
 use floatgate_schemes::{bast::Bast, block::Block, fast::Fast, page::Page};
 use floatgate_sim::analytic;

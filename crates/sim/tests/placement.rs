@@ -1,5 +1,6 @@
 //! Streams of requests, and separations that know the future, in whole runs.
 
+use floatgate_catalog as _;
 use floatgate_core::Start;
 use floatgate_core::catalog::Life;
 use floatgate_core::options::Value;

@@ -3,6 +3,7 @@
 mod common;
 
 use common::config;
+use floatgate_catalog as _;
 use floatgate_core::Lpn;
 use floatgate_core::described::Described;
 use floatgate_core::rng::SplitMix64;

@@ -3,6 +3,7 @@
 mod common;
 
 use common::config;
+use floatgate_catalog as _;
 use floatgate_core::rng::SplitMix64;
 use floatgate_sim::config::RunConfig;
 use floatgate_sim::record::Record;

@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use floatgate_catalog as _;
 use floatgate_core::catalog::Entry;
 use floatgate_core::options::Value;
 use floatgate_core::rng::SplitMix64;

@@ -3,6 +3,7 @@
 mod common;
 
 use common::config;
+use floatgate_catalog as _;
 use floatgate_core::Ftl;
 use floatgate_core::catalog::SchemeInfo;
 use floatgate_core::report::{FlashCounters, SchemeCounters};

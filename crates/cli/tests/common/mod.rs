@@ -3,8 +3,10 @@
 // Each test file uses its own part of this.
 #![allow(dead_code)]
 
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use floatgate_sim::record::{Document, Outcome, Record};
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -115,6 +117,77 @@ impl Ran {
     #[track_caller]
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {}", self.out))
+    }
+}
+
+/// The program in the background, from its first line on.
+pub struct Running {
+    child: Child,
+    /// What it said when it was ready.
+    pub line: String,
+}
+
+impl Running {
+    pub fn new(place: &Place, arguments: &str) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_floatgate"))
+            .args(arguments.split_whitespace())
+            .current_dir(place.path(""))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program runs");
+        let mut line = String::new();
+        let out = child.stdout.take().expect("its output");
+        BufReader::new(out).read_line(&mut line).expect("a line");
+        Self { child, line }
+    }
+
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().expect("a state").is_none()
+    }
+
+    /// Asks it to end.
+    pub fn signal(&self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("sent");
+    }
+
+    pub fn kill(mut self) {
+        self.child.kill().expect("killed");
+        self.child.wait().expect("an end");
+    }
+
+    /// Its exit code and its errors; it has to end within a while.
+    pub fn end(mut self) -> (Option<i32>, String) {
+        assert!(self.ends_within(Duration::from_secs(20)), "it does not end");
+        let mut said = String::new();
+        let mut err = self.child.stderr.take().expect("its output");
+        err.read_to_string(&mut said).expect("text");
+        (self.child.wait().expect("an end").code(), said)
+    }
+
+    fn ends_within(&mut self, time: Duration) -> bool {
+        let late = Instant::now() + time;
+        while self.is_running() {
+            if Instant::now() > late {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        true
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Asked first, then killed: what a failed test leaves mounted is taken down.
+        if self.is_running() {
+            self.signal();
+            if !self.ends_within(Duration::from_secs(2)) {
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+            }
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a mounted device lies in: a file, or a file without a disk. From there it is mounted again after a power cut;
+//! What a mounted device lies in: a file, or memory. From there it is mounted again after a power cut;
 //! it is copied, and replaced by a copy.
 
 use std::fs::File;
@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use super::{Drive, Mounted};
 use crate::error::DeviceError;
-use crate::image::create::{Unnamed, folder_of, memory_file};
-use crate::image::disk::Disk;
+use crate::image::create::{Unnamed, folder_of};
+use crate::image::disk::{Disk, Store};
+use crate::image::memory::MemoryDisk;
 use crate::image::{Durability, ImageError, ImageNand};
 
 /// Bytes of a piece of a copy.
@@ -17,7 +18,7 @@ const PIECE_BYTES: u64 = 1 << 20;
 /// A handle of what a device lies in. It keeps the image locked while no device is mounted.
 #[derive(Debug)]
 pub struct Medium {
-    file: File,
+    store: Store,
     durability: Durability,
     mount: fn(ImageNand) -> Mounted,
 }
@@ -29,7 +30,7 @@ impl Medium {
     /// If the system has no further handle.
     pub fn new(nand: &ImageNand, mount: fn(ImageNand) -> Mounted) -> io::Result<Self> {
         Ok(Self {
-            file: nand.disk().try_clone()?,
+            store: nand.disk().try_clone()?,
             durability: nand.durability(),
             mount,
         })
@@ -40,9 +41,9 @@ impl Medium {
     /// # Errors
     /// As [`crate::image::open`].
     pub fn mount(&self) -> Mounted {
-        let file = self.file.try_clone();
-        let file = file.map_err(|error| failed("open", Path::new("the image"), error))?;
-        let nand = ImageNand::open_on(file, Path::new("the image"), self.durability)?;
+        let store = self.store.try_clone();
+        let store = store.map_err(|error| failed("open", Path::new("the image"), error))?;
+        let nand = ImageNand::open_on(store, Path::new("the image"), self.durability)?;
         (self.mount)(nand)
     }
 
@@ -57,7 +58,7 @@ impl Medium {
         let number = u64::from(std::process::id()) << 32 | 0x5A;
         let copy = || {
             let unnamed = Unnamed::new(path, number)?;
-            let bytes = copy_file(&self.file, &unnamed.file)?;
+            let bytes = copy_to_file(&self.store, &unnamed.file)?;
             unnamed.file.sync_all()?;
             unnamed.name(path)?;
             Ok(bytes)
@@ -78,15 +79,18 @@ impl Medium {
     ) -> Mounted {
         let source = File::open(from).map_err(|error| failed("open", from, error))?;
         let Some(image) = image else {
-            let copy = memory_file().and_then(|file| copy_file(&source, &file).map(|_| file));
+            let copy = source.bytes().and_then(|bytes| {
+                let copy = MemoryDisk::new(bytes)?;
+                copy_data(&source, &copy).map(|_| copy)
+            });
             let copy = copy.map_err(|error| failed("read", from, error))?;
-            let nand = ImageNand::open_on(copy, from, self.durability)?;
+            let nand = ImageNand::open_on(Store::Memory(copy), from, self.durability)?;
             let drive = (self.mount)(nand)?;
             is_alike(&*drive)?;
             return Ok(drive);
         };
         let copy = Temporary::beside(image).map_err(|error| failed("create", image, error))?;
-        let written = copy_file(&source, &copy.file).and_then(|_| copy.file.sync_all());
+        let written = copy_to_file(&source, &copy.file).and_then(|_| copy.file.sync_all());
         written.map_err(|error| failed("write", &copy.path, error))?;
         // Opening it by its name locks it, before anybody knows that name for an image.
         let drive = (self.mount)(ImageNand::open(&copy.path, self.durability)?)?;
@@ -143,10 +147,15 @@ impl Drop for Temporary {
     }
 }
 
-/// Copies what is not a hole; returns the length.
-fn copy_file(from: &File, to: &File) -> io::Result<u64> {
+/// Copies to an empty file; returns the length.
+fn copy_to_file(from: &impl Disk, to: &File) -> io::Result<u64> {
+    to.set_len(from.bytes()?)?;
+    copy_data(from, to)
+}
+
+/// Copies what is not a hole to zeroes of the same length; returns that.
+fn copy_data(from: &impl Disk, to: &impl Disk) -> io::Result<u64> {
     let bytes = from.bytes()?;
-    to.set_len(bytes)?;
     let mut piece = vec![0; PIECE_BYTES as usize];
     let mut at = 0;
     while let Some(data) = from.next_data(at).filter(|&data| data < bytes) {

@@ -1,11 +1,10 @@
 //! The chip in a file.
 
-use std::fs::File;
 use std::path::Path;
 
 use floatgate_core::{Geometry, Lpn, Pbn, Ppn};
 
-use super::disk::Disk;
+use super::disk::{Disk, Store};
 use super::entries::{self, Seal};
 use super::format::{
     BlockRecord, Header, Layout, PAGE_HEADER_BYTES, PageHeader, RECORD_BYTES, RegisterPage,
@@ -22,7 +21,7 @@ use crate::register::PAGE_ENTRIES;
 
 /// A chip in a file, locked against a second opener. See the text of [`super`].
 #[derive(Debug)]
-pub struct ImageNand<D = File> {
+pub struct ImageNand<D = Store> {
     log: Log<D>,
     layout: Layout,
     blocks: Vec<Block>,
@@ -65,7 +64,8 @@ impl ImageNand {
     /// # Errors
     /// If the file is not an image, has damaged headers, is too short, or is open elsewhere.
     pub fn open(path: &Path, durability: Durability) -> Result<Self, ImageError> {
-        Self::of(Reader::open(path, true)?, path, durability)
+        let reader = Reader::open(path, true)?.into_store();
+        Self::of(reader, path, durability)
     }
 }
 
@@ -166,7 +166,7 @@ impl<D: Disk> ImageNand<D> {
         self.found
     }
 
-    /// The file that it lies in.
+    /// What it lies in.
     pub fn disk(&self) -> &D {
         &self.log.disk
     }

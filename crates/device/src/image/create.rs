@@ -3,22 +3,24 @@
 use std::fs::File;
 use std::io::ErrorKind;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use floatgate_core::report::Memory;
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::{Ftl, Lpn};
 use floatgate_core::{Geometry, ProgramOrder, Refusal};
-use rustix::fs::{AtFlags, CWD, MemfdFlags, Mode, OFlags, RenameFlags, linkat, renameat_with};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, renameat_with};
 use rustix::io::Errno;
 
+use super::disk::{Disk, Store};
 use super::format::{HEADER_BYTES, Header, Layout};
+use super::memory::MemoryDisk;
 use super::open::powered;
 use super::{Durability, ImageError, ImageInfo, ImageNand, info, io};
 use crate::block::{BlockDevice, options_from_text};
 use crate::error::DeviceError;
 use crate::power::Powered;
+use crate::spares::pairs::PairGuard;
 use crate::spares::{Spares, SparesOptions};
 
 /// What to create.
@@ -49,6 +51,30 @@ pub struct ImageSpec {
 }
 
 impl ImageSpec {
+    /// A small device of the simplest scheme, `page`: 2 KiB a page, eight pages a block, flash in plenty. For tests and
+    /// examples, which name what they need otherwise.
+    pub fn small(logical_pages: u64) -> Self {
+        let pages_per_block = 8;
+        let blocks = logical_pages.div_ceil(pages_per_block.into());
+        Self {
+            dies: 1,
+            blocks_per_die: blocks as u32 + 24,
+            pages_per_block,
+            page_bytes: 2048,
+            logical_pages,
+            program_order: ProgramOrder::Any,
+            spares: SparesOptions {
+                spare_blocks: 2,
+                pair_guard: PairGuard::Off,
+                ..SparesOptions::default()
+            },
+            scheme: "page".into(),
+            options: String::new(),
+            part: String::new(),
+            erase_limit: 0,
+        }
+    }
+
     /// The header of such an image of a scheme: one with tables in phase-change memory gets a region for it.
     ///
     /// # Errors
@@ -121,7 +147,7 @@ impl ImageNand {
         header.check()?;
         let file = File::options().write(true).create_new(true).open(path);
         let file = file.map_err(|e| io("create", path, e))?;
-        if let Err(error) = fill(&file, header) {
+        if let Err(error) = fill_file(&file, header) {
             // An incomplete file is removed.
             let _ = std::fs::remove_file(path);
             return Err(io("write", path, error).into());
@@ -131,17 +157,22 @@ impl ImageNand {
     }
 }
 
-fn fill(file: &File, header: &Header) -> std::io::Result<()> {
+fn fill_file(file: &File, header: &Header) -> std::io::Result<()> {
     file.set_len(Layout::of(header).file_bytes)?;
+    fill(file, header)?;
+    file.sync_all()
+}
+
+fn fill<D: Disk>(disk: &D, header: &Header) -> std::io::Result<()> {
     for copy in 0..2 {
         let sequence = header.sequence + copy;
         let header = Header {
             sequence,
             ..header.clone()
         };
-        file.write_all_at(&header.encode(), sequence % 2 * HEADER_BYTES as u64)?;
+        disk.write(&header.encode(), sequence % 2 * HEADER_BYTES as u64)?;
     }
-    file.sync_all()
+    Ok(())
 }
 
 /// Makes an image with a fresh device of the scheme. The file gets its name only when it is complete.
@@ -159,8 +190,8 @@ pub fn create<S: Ftl<Page = Lpn>>(path: &Path, spec: &ImageSpec) -> Result<Image
     let number = u64::from_le_bytes(header.uuid[..8].try_into().expect("8"));
     let unnamed = Unnamed::new(path, number).map_err(failed)?;
     let file = unnamed.file.try_clone().map_err(failed)?;
-    fill(&file, &header).map_err(|error| io("write", path, error))?;
-    let nand = ImageNand::open_on(file, path, Durability::Machine)?;
+    fill_file(&file, &header).map_err(|error| io("write", path, error))?;
+    let nand = ImageNand::open_on(Store::File(file), path, Durability::Machine)?;
     let spares = Spares::format(powered(nand), spec.spares)?;
     let device = BlockDevice::<S, _>::create(spares, &options)?;
     device.into_nand().into_nand().close()?;
@@ -179,15 +210,13 @@ pub fn create_in_memory<S: Ftl<Page = Lpn>>(
     S::check_levelling(&options, spec.spares.wear_leveling)?;
     let header = spec.header_for::<S>(&options)?;
     let path = Path::new("memory");
-    let file = memory_file().map_err(|e| io("create", path, e))?;
-    fill(&file, &header).map_err(|error| io("write", path, error))?;
-    let nand = ImageNand::open_on(file, path, Durability::Process)?;
+    let disk = MemoryDisk::new(Layout::of(&header).file_bytes).and_then(|disk| {
+        fill(&disk, &header)?;
+        Ok(disk)
+    });
+    let disk = disk.map_err(|error| io("create", path, error))?;
+    let nand = ImageNand::open_on(Store::Memory(disk), path, Durability::Process)?;
     BlockDevice::create(Spares::format(powered(nand), spec.spares)?, &options)
-}
-
-/// A file that has no disk.
-pub(crate) fn memory_file() -> std::io::Result<File> {
-    Ok(rustix::fs::memfd_create("floatgate", MemfdFlags::CLOEXEC)?.into())
 }
 
 /// A file without a name: the end of the process removes it. Where the file system has no such files it has a temporary

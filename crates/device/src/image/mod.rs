@@ -30,6 +30,7 @@ pub mod entries;
 mod finding;
 pub mod format;
 mod log;
+pub mod memory;
 mod open;
 mod reader;
 mod region;

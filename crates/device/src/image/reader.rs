@@ -7,7 +7,7 @@ use std::path::Path;
 
 use floatgate_core::Pbn;
 
-use super::disk::Disk;
+use super::disk::{Disk, Store};
 use super::format::{
     BlockRecord, HEADER_BYTES, Header, Layout, PAGE_HEADER_BYTES, PageFault, PageHeader,
     RECORD_BYTES, REGISTER_BYTES, RegisterPage, record_at,
@@ -144,6 +144,19 @@ impl Reader {
             Err(TryLockError::Error(e)) => return Err(image_io("lock", path, e)),
         }
         Self::of(file, path)
+    }
+
+    /// The same on what an image lies in, whatever that is.
+    pub fn into_store(self) -> Reader<Store> {
+        Reader {
+            disk: Store::File(self.disk),
+            header: self.header,
+            layout: self.layout,
+            copies: self.copies,
+            file_bytes: self.file_bytes,
+            end: self.end,
+            data_from: self.data_from,
+        }
     }
 }
 

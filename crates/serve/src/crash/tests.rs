@@ -1,10 +1,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use floatgate_core::ProgramOrder;
 use floatgate_device::image::ImageSpec;
-use floatgate_device::spares::pairs::PairGuard;
-use floatgate_device::{Drive, SparesOptions, drive};
+use floatgate_device::{Drive, drive};
 use floatgate_schemes::page::Page;
 
 use super::*;
@@ -14,23 +12,7 @@ use crate::{Shared, Tap};
 const BYTES: usize = 48 * 2048;
 
 fn device() -> Box<dyn Drive> {
-    let spec = ImageSpec {
-        dies: 1,
-        blocks_per_die: 24,
-        pages_per_block: 8,
-        page_bytes: 2048,
-        logical_pages: 48,
-        program_order: ProgramOrder::Any,
-        spares: SparesOptions {
-            spare_blocks: 2,
-            pair_guard: PairGuard::Off,
-            ..SparesOptions::default()
-        },
-        scheme: "page".into(),
-        options: String::new(),
-        part: String::new(),
-        erase_limit: 0,
-    };
+    let spec = ImageSpec::small(48);
     drive::in_memory::<Page>(&spec).expect("a device")
 }
 

@@ -1,33 +1,15 @@
 use std::io::Cursor;
 
-use floatgate_core::ProgramOrder;
 use floatgate_core::rng::SplitMix64;
 use floatgate_device::image::ImageSpec;
-use floatgate_device::spares::pairs::PairGuard;
-use floatgate_device::{Drive, SparesOptions, drive};
+use floatgate_device::{Drive, drive};
 use floatgate_schemes::page::Page;
 
 use super::*;
 use crate::{Shared, Tap};
 
 fn device() -> Box<dyn Drive> {
-    let spec = ImageSpec {
-        dies: 1,
-        blocks_per_die: 36,
-        pages_per_block: 8,
-        page_bytes: 2048,
-        logical_pages: 96,
-        program_order: ProgramOrder::Any,
-        spares: SparesOptions {
-            spare_blocks: 2,
-            pair_guard: PairGuard::Off,
-            ..SparesOptions::default()
-        },
-        scheme: "page".into(),
-        options: String::new(),
-        part: String::new(),
-        erase_limit: 0,
-    };
+    let spec = ImageSpec::small(96);
     drive::in_memory::<Page>(&spec).expect("a device")
 }
 

@@ -214,15 +214,9 @@ impl Range {
 
 /// The first byte of a range that consists of sectors and lies in the device.
 fn checked(shared: &Shared, sector: u64, bytes: u64) -> Result<u64, Failure> {
-    let export = shared.export();
-    let unit = u64::from(export.sector_bytes);
     let offset = sector.checked_mul(SECTOR_BYTES).ok_or(Failure::Invalid)?;
-    let end = offset.checked_add(bytes).ok_or(Failure::Invalid)?;
-    let is_whole = offset.is_multiple_of(unit) && bytes.is_multiple_of(unit);
-    match is_whole && end <= export.bytes {
-        true => Ok(offset),
-        false => Err(Failure::Invalid),
-    }
+    shared.export().check(offset, bytes)?;
+    Ok(offset)
 }
 
 /// So many bytes of a longer array.

@@ -1,10 +1,8 @@
 //! Chains made by hand: what a driver sends, and what none would.
 
-use floatgate_core::ProgramOrder;
 use floatgate_core::rng::SplitMix64;
+use floatgate_device::drive;
 use floatgate_device::image::ImageSpec;
-use floatgate_device::spares::pairs::PairGuard;
-use floatgate_device::{SparesOptions, drive};
 use floatgate_schemes::page::Page;
 use virtio_queue::desc::{RawDescriptor, split::Descriptor};
 use virtio_queue::mock::MockSplitQueue;
@@ -22,23 +20,7 @@ const MEMORY_BYTES: usize = 0x10_0000;
 const WRITE_ONLY: u16 = 2;
 
 pub(crate) fn shared() -> Arc<Shared> {
-    let device = drive::in_memory::<Page>(&ImageSpec {
-        dies: 1,
-        blocks_per_die: 36,
-        pages_per_block: 8,
-        page_bytes: 2048,
-        logical_pages: 96,
-        program_order: ProgramOrder::Any,
-        spares: SparesOptions {
-            spare_blocks: 2,
-            pair_guard: PairGuard::Off,
-            ..SparesOptions::default()
-        },
-        scheme: "page".into(),
-        options: String::new(),
-        part: String::new(),
-        erase_limit: 0,
-    });
+    let device = drive::in_memory::<Page>(&ImageSpec::small(96));
     Arc::new(Shared::new(device.expect("a device"), Vec::new()))
 }
 

@@ -8,7 +8,7 @@ use floatgate_device::Drive;
 
 use super::{Misdirected, Recovered};
 use crate::cut::{CutAt, CutPlan};
-use crate::shared::{Export, Failure, Shared, State};
+use crate::shared::{Export, Failure, Misplaced, Shared, State};
 use crate::stat::{Stat, Wear};
 
 /// Most ranges that may be unreadable at a time.
@@ -224,15 +224,13 @@ fn undefined(_: Failure) -> String {
 }
 
 fn check_range(export: Export, offset: u64, bytes: u64) -> Result<(), String> {
-    let sector = u64::from(export.sector_bytes);
-    if bytes == 0 || !offset.is_multiple_of(sector) || !bytes.is_multiple_of(sector) {
-        return Err(format!(
-            "offset and bytes are multiples of {sector}, and bytes is not 0"
-        ));
-    }
-    match offset.checked_add(bytes) {
-        Some(end) if end <= export.bytes => Ok(()),
-        _ => Err(format!(
+    match export.check(offset, bytes) {
+        Ok(()) if bytes > 0 => Ok(()),
+        Ok(()) | Err(Misplaced::Unaligned) => Err(format!(
+            "offset and bytes are multiples of {}, and bytes is not 0",
+            export.sector_bytes
+        )),
+        Err(Misplaced::Beyond) => Err(format!(
             "beyond the end: the device has {} bytes",
             export.bytes
         )),
