@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use super::{Drive, Mounted};
 use crate::error::DeviceError;
 use crate::image::create::{Unnamed, folder_of};
-use crate::image::disk::{Disk, Store};
+use crate::image::disk::Disk;
 use crate::image::memory::MemoryDisk;
+use crate::image::store::Store;
 use crate::image::{Durability, ImageError, ImageNand};
 
 /// Bytes of a piece of a copy.

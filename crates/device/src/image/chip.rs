@@ -4,7 +4,7 @@ use std::path::Path;
 
 use floatgate_core::{Geometry, Lpn, Pbn, Ppn};
 
-use super::disk::{Disk, Store};
+use super::disk::Disk;
 use super::entries::{self, Seal};
 use super::format::{
     BlockRecord, Header, Layout, PAGE_HEADER_BYTES, PageHeader, RECORD_BYTES, RegisterPage,
@@ -13,6 +13,7 @@ use super::format::{
 use super::log::Log;
 use super::reader::{BlockSeen, Late, Reader, Slot, Tail};
 use super::region::{Cached, RegionSeen};
+use super::store::Store;
 use super::{Durability, Found, ImageError, io, nand_io};
 use crate::entry::PcmEntry;
 use crate::nand::{BlockState, Damage, Nand, NandError, Spare};

@@ -12,10 +12,11 @@ use floatgate_core::{Geometry, ProgramOrder, Refusal};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, renameat_with};
 use rustix::io::Errno;
 
-use super::disk::{Disk, Store};
+use super::disk::Disk;
 use super::format::{HEADER_BYTES, Header, Layout};
 use super::memory::MemoryDisk;
 use super::open::powered;
+use super::store::Store;
 use super::{Durability, ImageError, ImageInfo, ImageNand, info, io};
 use crate::block::{BlockDevice, options_from_text};
 use crate::error::DeviceError;

@@ -35,6 +35,7 @@ mod open;
 mod reader;
 mod region;
 mod scrub;
+pub mod store;
 
 use std::path::{Path, PathBuf};
 

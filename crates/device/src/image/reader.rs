@@ -7,12 +7,13 @@ use std::path::Path;
 
 use floatgate_core::Pbn;
 
-use super::disk::{Disk, Store};
+use super::disk::Disk;
 use super::format::{
     BlockRecord, HEADER_BYTES, Header, Layout, PAGE_HEADER_BYTES, PageFault, PageHeader,
     RECORD_BYTES, REGISTER_BYTES, RegisterPage, record_at,
 };
 use super::region::RegionSeen;
+use super::store::Store;
 use super::{ImageError, io as image_io};
 
 /// The state of a page, by its header.
