@@ -382,7 +382,7 @@ fn mistakes_of_the_command_line_are_told() {
     // A log that was cut off is one, and says so.
     place.file("short", &whole[..whole.len() - 3]);
     let list = place.run("crash-explore short --list --json").ok().json();
-    assert_eq!(list["log"]["complete"], false);
+    assert_eq!(list["log"]["ended"], "killed");
     assert_eq!(list["intervals"][0]["states"], 2);
     let slow = place.run_with(&[
         "crash-explore",

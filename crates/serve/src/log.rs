@@ -73,6 +73,20 @@ pub enum Kind {
     Mark = 6,
     /// The device was shut down.
     End = 7,
+    /// The power went, or another content took the place of this one: what the device holds from there on does not follow
+    /// from what was done, and nothing is told of it.
+    Cut = 8,
+}
+
+/// How a log ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ended {
+    /// The device was shut down.
+    ShutDown,
+    /// The power went.
+    Cut,
+    /// Its writer was killed.
+    Killed,
 }
 
 impl Kind {
@@ -85,6 +99,7 @@ impl Kind {
             Self::Flush,
             Self::Mark,
             Self::End,
+            Self::Cut,
         ]
         .into_iter()
         .find(|kind| *kind as u8 == byte)

@@ -72,6 +72,9 @@ pub trait Tap: Send {
     /// A client said so, at this point in the order of things: "transaction 17 is committed".
     fn marked(&mut self, _text: &str) {}
 
+    /// The power went, or the device has got another content.
+    fn cut(&mut self) {}
+
     /// The device was shut down.
     ///
     /// # Errors

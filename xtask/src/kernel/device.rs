@@ -5,7 +5,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use super::tools::{line, ran};
+use super::tools::{is_mount_point, line, ran, within_patience};
 use crate::process::{Built, built};
 
 /// `floatgate attach` in a process of its own.
@@ -83,17 +83,32 @@ impl Attached {
 
     /// Removes what a process that was killed leaves behind. Nothing may be mounted on the device.
     pub fn clean_up(&self) -> Result<(), String> {
-        let device = self.device.display();
-        let _ = ran(&mut line(&format!("losetup --detach {device}")));
-        let folder = self.folder.display();
-        let is_mounted = || ran(&mut line(&format!("mountpoint -q {folder}"))).is_ok();
-        // A folder whose server has gone cannot even be looked at, so it is no mount point for `mountpoint`.
-        let _ = ran(&mut line(&format!("fusermount3 -u -z {folder}")));
-        if is_mounted() {
-            return Err(format!("{folder} is still mounted"));
+        let mut said = String::new();
+        let mut until = |words: String, is_so: &dyn Fn() -> bool| {
+            within_patience(|| {
+                if let Err(why) = ran(&mut line(&words)) {
+                    said = why;
+                }
+                is_so()
+            })
+        };
+        let (device, folder) = (self.device.display(), self.folder.display());
+        let is_gone = until(format!("losetup --detach {device}"), &|| !self.is_ours())
+            && until(format!("fusermount3 -u -z {folder}"), &|| {
+                !is_mount_point(&self.folder)
+            });
+        match is_gone {
+            true => std::fs::remove_dir(&self.folder).map_err(|error| format!("{folder}: {error}")),
+            false => Err(format!("after the kill: {said}")),
         }
-        let _ = std::fs::remove_dir(&self.folder);
-        Ok(())
+    }
+
+    /// Whether the loop device is still that of our file: once it is free, anybody may take it.
+    fn is_ours(&self) -> bool {
+        let name = self.device.file_name().unwrap_or_default();
+        let place = Path::new("/sys/block").join(name).join("loop/backing_file");
+        let file = std::fs::read_to_string(place).unwrap_or_default();
+        Path::new(file.trim_end()).parent() == Some(&self.folder)
     }
 }
 

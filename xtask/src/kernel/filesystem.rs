@@ -3,7 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::tools::{line, ran};
+use super::tools::{is_mount_point, line, ran, within_patience};
 
 /// A file system.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -106,9 +106,27 @@ impl Mounted {
     }
 }
 
+impl Mounted {
+    /// Unmounts it after its disk has gone. What the kernel says to that is its own affair, but nothing may stay mounted:
+    /// the next one would be mounted on top of it.
+    pub fn unmount_without_disk(self) -> Result<(), String> {
+        let mut said = String::new();
+        let is_gone = within_patience(|| {
+            if let Err(why) = ran(line("umount").arg(&self.folder)) {
+                said = why;
+            }
+            !is_mount_point(&self.folder)
+        });
+        match is_gone {
+            true => Ok(()),
+            false => Err(format!("after the kill: {said}")),
+        }
+    }
+}
+
 impl Drop for Mounted {
     fn drop(&mut self) {
-        if ran(line("mountpoint -q").arg(&self.folder)).is_ok() {
+        if is_mount_point(&self.folder) {
             let _ = ran(line("umount -l").arg(&self.folder));
         }
     }

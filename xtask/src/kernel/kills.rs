@@ -60,8 +60,7 @@ pub fn kill_and_compare(
         });
         next += 1_000_000;
         kept.extend(written);
-        // The file system has lost its disk, and says so if it has something to say.
-        let _ = mounted.unmount();
+        mounted.unmount_without_disk()?;
         attached.clean_up()?;
     }
     let attached = Attached::new(image)?;

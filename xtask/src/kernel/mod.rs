@@ -159,6 +159,7 @@ fn all(
             ),
             Err(why) => {
                 println!("{scheme:<12} {:<6} FAILED: {why}", kind.name());
+                println!("{}", tools::devices());
                 failed.get_or_insert(format!("{scheme} with {}: {why}", kind.name()));
             }
         }

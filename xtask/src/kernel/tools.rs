@@ -1,7 +1,8 @@
 //! The programs of others that tests use, installed from Debian's packages where that is possible.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::process::works;
 
@@ -93,4 +94,38 @@ pub fn line(words: &str) -> Command {
     let mut command = Command::new(found(program).unwrap_or_else(|| program.into()));
     command.args(words);
     command
+}
+
+/// How long the kernel may take to let go of what nobody uses any more.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Waits until it is so; whether it is.
+pub fn within_patience(mut is_so: impl FnMut() -> bool) -> bool {
+    let late = Instant::now() + PATIENCE;
+    while !is_so() {
+        if Instant::now() > late {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    true
+}
+
+/// Whether something is mounted on a folder, by the kernel's own table: one whose server or disk has gone cannot be looked
+/// at, so `mountpoint` takes it for none.
+pub fn is_mount_point(folder: &Path) -> bool {
+    let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    // Our folders have no blanks, which are octal numbers there.
+    let folder = folder.to_string_lossy();
+    let place = |line: &str| line.split(' ').nth(4).map(str::to_owned);
+    table.lines().filter_map(place).any(|place| place == folder)
+}
+
+/// The loop devices of this machine and what is mounted of them and of FUSE, to be read after a failure.
+pub fn devices() -> String {
+    let table = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let is_told = |line: &&str| line.starts_with("/dev/loop") || line.starts_with("floatgate ");
+    let mounts: Vec<&str> = table.lines().filter(is_told).collect();
+    let loops = ran(&mut line("losetup --list")).unwrap_or_else(|why| why);
+    format!("mounted: {mounts:#?}\n{loops}")
 }

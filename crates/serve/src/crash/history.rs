@@ -7,7 +7,7 @@ use std::path::Path;
 
 use twox_hash::XxHash3_128;
 
-use crate::log::{Header, Kind, LogError, Place, Reader, Record};
+use crate::log::{Ended, Header, Kind, LogError, Place, Reader, Record};
 
 /// Bytes that stand somewhere from the beginning.
 #[derive(Clone, Copy, Debug)]
@@ -80,8 +80,8 @@ pub struct History {
     pub intervals: Vec<Interval>,
     /// All marks in their order.
     pub marks: Vec<String>,
-    /// Whether the device was shut down at the end, and not killed.
-    pub is_complete: bool,
+    /// How it ends.
+    pub ended: Ended,
 }
 
 impl History {
@@ -103,7 +103,7 @@ impl History {
             content,
             intervals: maker.intervals,
             marks: maker.marks,
-            is_complete: reader.is_complete(),
+            ended: reader.ended(),
         })
     }
 
@@ -187,7 +187,7 @@ impl Maker {
                     None => self.marks_before = said,
                 }
             }
-            Kind::Begin | Kind::End => {}
+            Kind::Begin | Kind::End | Kind::Cut => {}
         }
     }
 

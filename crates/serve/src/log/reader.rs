@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::FileExt;
 
 use super::{
-    DATA_MAX, FUA, HEAD_BYTES, HEADER_BYTES, Header, Kind, MAGIC, MARK_MAX, PACKED, VERSION,
+    DATA_MAX, Ended, FUA, HEAD_BYTES, HEADER_BYTES, Header, Kind, MAGIC, MARK_MAX, PACKED, VERSION,
     ZEROES, head_checksum,
 };
 
@@ -144,9 +144,13 @@ impl<R: Read> Reader<R> {
         &self.data
     }
 
-    /// Whether the device was shut down, and not killed.
-    pub fn is_complete(&self) -> bool {
-        self.last == Some(Kind::End)
+    /// How the log ends, once there is no next record.
+    pub fn ended(&self) -> Ended {
+        match self.last {
+            Some(Kind::End) => Ended::ShutDown,
+            Some(Kind::Cut) => Ended::Cut,
+            _ => Ended::Killed,
+        }
     }
 
     /// The next record; nothing at the end, or where a record was begun and not finished.
@@ -236,7 +240,7 @@ impl<R: Read> Reader<R> {
     fn check_order(&self, kind: Kind) -> Result<(), &'static str> {
         let is_content = matches!(kind, Kind::Content | Kind::Begin);
         match (self.last, self.has_begun) {
-            (Some(Kind::End), _) => Err("it stands behind the end"),
+            (Some(Kind::End | Kind::Cut), _) => Err("it stands behind the end"),
             (_, begun) if begun == is_content => Err("it stands where its kind has no place"),
             _ => Ok(()),
         }

@@ -1,12 +1,14 @@
 use std::io::Cursor;
 
 use floatgate_core::rng::SplitMix64;
+use floatgate_device::drive::Unflushed;
 use floatgate_device::image::ImageSpec;
 use floatgate_device::{Drive, drive};
 use floatgate_schemes::page::Page;
 
 use super::*;
-use crate::{Shared, Tap};
+use crate::cut::CutAt;
+use crate::{CutPlan, Shared, Tap};
 
 fn device() -> Box<dyn Drive> {
     let spec = ImageSpec::small(96);
@@ -45,7 +47,7 @@ fn records(bytes: &[u8]) -> Result<Records, LogError> {
     while let Some(record) = reader.next()? {
         found.push((record, reader.data().to_vec()));
     }
-    Ok((found, reader.is_complete()))
+    Ok((found, reader.ended() == Ended::ShutDown))
 }
 
 #[test]
@@ -73,6 +75,32 @@ fn what_was_done_is_in_the_log_in_its_order() {
     assert_eq!(records[0].1[2048..3072], [7; 1024]);
     assert_eq!(records[4].1, b"one");
     assert!(records[6].1.iter().all(|&byte| byte == 0));
+}
+
+/// What the device holds after a cut was drawn: of that a log knows nothing.
+#[test]
+fn a_log_ends_with_the_power() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("log");
+    let mut device = device();
+    let tap: Box<dyn Tap> = Box::new(LogTap::begin(&path, &mut *device).expect("a log"));
+    let shared = Shared::new(device, vec![tap]);
+    shared.write(0, &[1; 512], false).expect("written");
+    let plan = CutPlan {
+        at: CutAt::After(0),
+        unflushed: Unflushed::Drop,
+        tear: false,
+        seed: 1,
+    };
+    shared.cut(None, plan).expect("cut");
+    shared.power_on().expect("on again");
+    shared.write(512, &[2; 512], false).expect("written");
+    shared.mark("two").expect("marked");
+    shared.close().expect("closed");
+    let bytes = std::fs::read(&path).expect("the log");
+    let (records, _) = records(&bytes).expect("a log");
+    let told: Vec<_> = records.iter().map(|(record, _)| record.kind).collect();
+    assert_eq!(told, [Kind::Begin, Kind::Write, Kind::Cut]);
 }
 
 #[test]

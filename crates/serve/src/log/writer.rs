@@ -26,6 +26,8 @@ pub struct LogTap {
     packer: zstd::bulk::Compressor<'static>,
     /// The record that is written next.
     record: Vec<u8>,
+    /// Whether the last record is written.
+    has_ended: bool,
     /// The first failure; nothing is written after it, so the log ends with a whole record.
     failed: Option<String>,
 }
@@ -73,6 +75,7 @@ impl LogTap {
             at: 0,
             packer,
             record: Vec::new(),
+            has_ended: false,
             failed: None,
         };
         tap.put_header(&header);
@@ -121,9 +124,10 @@ impl LogTap {
 
     /// Puts a record together and writes it in one piece.
     fn put(&mut self, kind: Kind, fua: bool, offset: u64, bytes: u64, data: &[u8]) {
-        if self.failed.is_some() {
+        if self.failed.is_some() || self.has_ended {
             return;
         }
+        self.has_ended = matches!(kind, Kind::End | Kind::Cut);
         let mut flags = if fua { FUA } else { 0 };
         self.record.clear();
         self.record.resize(HEAD_BYTES, 0);
@@ -205,6 +209,10 @@ impl Tap for LogTap {
     fn marked(&mut self, text: &str) {
         let text = &text[..text.floor_char_boundary(MARK_MAX)];
         self.put(Kind::Mark, false, 0, 0, text.as_bytes());
+    }
+
+    fn cut(&mut self) {
+        self.put(Kind::Cut, false, 0, 0, &[]);
     }
 
     fn close(mut self: Box<Self>) -> Result<(), String> {

@@ -334,6 +334,7 @@ impl State {
             true => None,
             false => Some(drive.lose(plan.loss(), rng)),
         };
+        self.taps.iter_mut().for_each(|tap| tap.cut());
         self.power.plan = None;
         self.power.cuts += 1;
         self.power.before = self.power.before.with(&drive.figures());

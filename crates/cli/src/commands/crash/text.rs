@@ -2,6 +2,7 @@
 
 use floatgate_serve::crash::history::Change;
 use floatgate_serve::crash::{History, Plan, State};
+use floatgate_serve::log::Ended;
 use serde_json::{Value, json};
 
 use super::Found;
@@ -68,7 +69,11 @@ fn about(args: &CrashExploreArgs, history: &History) -> Value {
         "intervals": history.intervals.len(),
         "changes": changes(history),
         "marks": history.marks.len(),
-        "complete": history.is_complete,
+        "ended": match history.ended {
+            Ended::ShutDown => "shut down",
+            Ended::Cut => "power cut",
+            Ended::Killed => "killed",
+        },
     })
 }
 
@@ -81,9 +86,10 @@ fn changes(history: &History) -> usize {
 }
 
 fn heading(args: &CrashExploreArgs, history: &History) -> String {
-    let end = match history.is_complete {
-        true => "",
-        false => "; it ends where its writer was killed",
+    let end = match history.ended {
+        Ended::ShutDown => "",
+        Ended::Cut => "; it ends where the power was cut",
+        Ended::Killed => "; it ends where its writer was killed",
     };
     format!(
         "{}: {}, {} changes in {} intervals between flushes, {} marks{end}",

@@ -111,6 +111,7 @@ impl Shared {
         if let Some(old) = state.drive.take() {
             state.power.before = state.power.before.with(&old.figures());
         }
+        state.taps.iter_mut().for_each(|tap| tap.cut());
         state.power.medium = drive.medium().ok().flatten();
         state.power.unreadable.clear();
         state.power.misdirected = None;
