@@ -146,6 +146,17 @@ fn tree(folder: &Path) {
     }
 }
 
+/// What is mounted on a folder is unmounted again, whatever becomes of the test.
+struct Unmount<'a>(&'a Path);
+
+impl Drop for Unmount<'_> {
+    fn drop(&mut self) {
+        if is_mounted(self.0) {
+            let _ = Command::new("umount").arg(self.0).status();
+        }
+    }
+}
+
 #[test]
 fn ext4_on_an_attached_device() {
     if !has_fuse()
@@ -173,6 +184,7 @@ fn ext4_on_an_attached_device() {
     run(&["mkfs.ext4", "-q", name]);
     let folder = place.path("mnt");
     std::fs::create_dir(&folder).expect("a folder");
+    let _unmount = Unmount(&folder);
     tree(&place.path("tree"));
     let to = folder.to_str().expect("a path");
     run(&["mount", "-t", "ext4", "-o", "discard", name, to]);
@@ -196,6 +208,8 @@ fn ext4_on_an_attached_device() {
     assert!(!is_mounted(&folder));
     // Once more: what was unmounted is there, and sound.
     let mut attached = Running::new(&place, "attach a.img --json");
+    // Before the device goes.
+    let _unmount = Unmount(&folder);
     let told: serde_json::Value = serde_json::from_str(&attached.line).expect("JSON");
     let name = told["block_device"].as_str().expect("a path").to_owned();
     run(&["e2fsck", "-f", "-n", &name]);

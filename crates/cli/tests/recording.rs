@@ -75,7 +75,7 @@ fn a_served_device_records_what_it_is_asked() {
         assert!(run.out.contains(&accepted), "{accepted}: {}", run.out);
         let list = place.run("crash-explore l --list --json").ok().json();
         assert_eq!(list["log"]["changes"], 4, "{list}");
-        assert_eq!(list["log"]["complete"], true);
+        assert_eq!(list["log"]["ended"], "shut down");
     }
 }
 
