@@ -98,6 +98,12 @@ impl Mounted {
     /// If the system does not allow it.
     pub fn try_unmount(&self) -> io::Result<bool> {
         if self.is_over() {
+            // Unmounted by somebody, unless the connection has failed: then the kernel keeps a folder that answers to
+            // nobody, and only then it says so.
+            let left = self.folder.metadata();
+            if left.is_err_and(|error| error.kind() == io::ErrorKind::NotConnected) {
+                unmount(&self.folder, UnmountFlags::DETACH)?;
+            }
             return Ok(true);
         }
         match unmount(&self.folder, UnmountFlags::empty()) {

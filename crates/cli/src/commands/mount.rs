@@ -57,6 +57,12 @@ pub fn attach(args: &AttachArgs, catalog: &Catalog) -> Outcome<()> {
         {
             std::thread::sleep(ROUND);
         }
+        if mounted.is_over() && device.is_there() {
+            output::tell(&format!(
+                "{} has lost its file: FUSE ended the connection",
+                device.path().display()
+            ));
+        }
         detach(&device)?;
         told
     });
