@@ -49,6 +49,12 @@ impl Recorder {
         }
     }
 
+    /// The operations so far, each with those that it waits for.
+    pub fn kinds_and_waits(&self) -> Vec<(&str, &[usize])> {
+        let ops = self.ops.iter();
+        ops.map(|op| (op.kind, &op.after[..])).collect()
+    }
+
     fn waits(&self, token: u32, after: &mut Vec<usize>) {
         match token.checked_sub(1).map(|node| &self.nodes[node as usize]) {
             None => {}

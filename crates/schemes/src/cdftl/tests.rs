@@ -101,11 +101,6 @@ fn pages_of_a_request_wait_for_the_load_of_their_slot() {
         Cdftl::format(&Space::whole(&geometry), &options, Start::Full, &mut flash).unwrap();
     let Ok(()) = ftl.read(&mut flash, &Run::whole(Lpn(6), 2));
     let Ok(()) = ftl.read(&mut flash, &Run::whole(Lpn(5), 2));
-    let waits: Vec<(&str, &[usize])> = flash
-        .ops
-        .iter()
-        .map(|op| (op.kind, &op.after[..]))
-        .collect();
     let expected: [(&str, &[usize]); 5] = [
         ("read_map", &[]),
         ("read_host", &[0]),
@@ -113,7 +108,7 @@ fn pages_of_a_request_wait_for_the_load_of_their_slot() {
         ("read_host", &[]),
         ("read_host", &[]),
     ];
-    assert_eq!(waits, expected);
+    assert_eq!(flash.kinds_and_waits(), expected);
 }
 
 #[test]

@@ -140,11 +140,6 @@ fn pages_of_a_request_wait_for_the_load_and_for_nothing_that_left() {
     let mut ftl =
         Sftl::format(&Space::whole(&geometry), &options, Start::Full, &mut flash).unwrap();
     let Ok(()) = ftl.read(&mut flash, &Run::whole(Lpn(6), 3));
-    let waits: Vec<(&str, &[usize])> = flash
-        .ops
-        .iter()
-        .map(|op| (op.kind, &op.after[..]))
-        .collect();
     let expected: [(&str, &[usize]); 5] = [
         ("read_map", &[]),
         ("read_host", &[0]),
@@ -152,7 +147,7 @@ fn pages_of_a_request_wait_for_the_load_and_for_nothing_that_left() {
         ("read_map", &[]),
         ("read_host", &[3]),
     ];
-    assert_eq!(waits, expected);
+    assert_eq!(flash.kinds_and_waits(), expected);
     flash.ops.clear();
     let Ok(()) = ftl.read(&mut flash, &Run::whole(Lpn(0), 1));
     assert_eq!(flash.ops[0].after.len(), 0, "loaded by an earlier request");
