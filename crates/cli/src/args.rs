@@ -52,6 +52,8 @@ pub enum Command {
     Papers(PapersArgs),
     /// Measure how fast the schemes are simulated on this machine
     Bench(BenchArgs),
+    /// Tell in words where the writes, the erases and the time of a result went
+    Explain(ExplainArgs),
     /// Tell how each scheme comes up again after a power cut, and how long it takes
     Recovery(RecoveryArgs),
     /// Cut the power of small random devices at every flash operation, and tell what is lost
@@ -97,6 +99,22 @@ It describes run, compare, sweep, fleet, bench and recovery. docs/record.md tell
         /// The shell
         shell: Shell,
     },
+}
+
+/// `floatgate explain`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  floatgate run --scheme fast --slowest 20 --json > fast.json && floatgate explain fast.json
+  floatgate compare --json | floatgate explain -
+
+Times of the flash are operations times the cell times of the part; docs/record.md defines every figure.")]
+pub struct ExplainArgs {
+    /// What `run --json` or `compare --json` has printed; - for standard input
+    #[arg(value_name = "RESULT")]
+    pub result: PathBuf,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// What the columns of a trace hold.

@@ -97,6 +97,7 @@ impl Cli {
             Command::Fleet(args) => commands::fleet::run(&args, schemes),
             Command::Papers(args) => commands::papers::run(&args, schemes),
             Command::Bench(args) => commands::bench::run(&args, schemes),
+            Command::Explain(args) => commands::explain::run(&args),
             Command::Recovery(args) => commands::recovery::run(&args, schemes),
             Command::Torture(args) => return commands::torture::run(&args, schemes),
             Command::Trace(TraceCommand::Info(args)) => commands::trace_info::run(&args),

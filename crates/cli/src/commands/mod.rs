@@ -8,6 +8,7 @@ pub mod config;
 pub mod conform;
 pub mod control;
 pub mod crash;
+pub mod explain;
 pub mod fleet;
 pub mod image;
 mod listeners;

@@ -116,7 +116,7 @@ impl Causes {
 
     /// All causes together.
     pub fn sum(&self) -> u64 {
-        self.host + self.gc + self.map
+        self.host.saturating_add(self.gc).saturating_add(self.map)
     }
 }
 
@@ -132,7 +132,7 @@ pub struct EraseCauses {
 impl EraseCauses {
     /// Both together.
     pub fn sum(&self) -> u64 {
-        self.gc + self.map
+        self.gc.saturating_add(self.map)
     }
 }
 
