@@ -1,6 +1,7 @@
 //! `floatgate sweep`: schemes over all combinations of varied settings.
 
 pub(super) mod cases;
+mod closed_form;
 pub(super) mod devices;
 mod document;
 pub(super) mod journal;
