@@ -354,6 +354,7 @@ pub enum VolumesBy {
   floatgate fleet msr/ --scheme page,fast --out fleet.parquet
   floatgate fleet day1.csv.gz day2.csv.gz --set device.spare_percent=20 --json > fleet.json
   floatgate fleet vscsi/*.gz --jobs 1 --set host.arrivals=closed
+  floatgate fleet msr/ --scheme page:separation=none,page:separation=sepbit,page:separation=fk --report f.html
 
 Every volume gets a device sized to it as `run` and `compare` size theirs, and is replayed alone; all
 processors work. The row of a volume in --out is documented in docs/fleets.md. A volume that cannot be
@@ -363,7 +364,7 @@ pub struct FleetArgs {
     /// Trace files, or folders of them
     #[arg(value_name = "TRACE")]
     pub traces: Vec<String>,
-    /// Schemes, with commas between (default: page)
+    /// Schemes, with commas between, as page:separation=fk with options of their own (default: page)
     #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
     pub scheme: Vec<String>,
     /// Trace, configuration, results

@@ -119,6 +119,83 @@ fn a_volume_of_a_fleet_is_the_volume_run_alone() {
     }
 }
 
+/// Every separation on every volume, as if each were run alone; nothing does as well as what knows the future.
+#[test]
+fn separations_over_the_volumes_of_a_fleet() {
+    let place = Place::new();
+    let volumes = [2048, 4096, 6144].map(|space| {
+        let requests = 6 * space;
+        format!("zipf:space={space}:theta=1.0:requests={requests}:seed={space}")
+    });
+    let schemes = ["none", "dac", "sepbit", "fk"].map(|name| format!("page:separation={name}"));
+    let settings = "--set scheme.gc_policy=cost-benefit --set device.spare_percent=40";
+    let (traces, named) = (volumes.join(" "), schemes.join(","));
+    let ran = place
+        .run(&format!(
+            "fleet {traces} --scheme {named} {settings} --out f.parquet --json"
+        ))
+        .ok();
+    let fleet: FleetDocument = serde_json::from_str(&ran.out).unwrap();
+    let rows = rows(&place, "f.parquet");
+    assert_eq!(rows.len(), volumes.len() * schemes.len());
+    for row in &rows {
+        let (volume, scheme) = (text(row, "volume"), text(row, "scheme"));
+        let alone = place
+            .run(&format!(
+                "run --scheme {scheme} --trace {volume} {settings} --json"
+            ))
+            .ok()
+            .record();
+        let flash = &alone.counters.flash;
+        for (column, wanted) in [
+            ("host_page_writes", alone.counters.host.page_writes),
+            ("flash_page_programs", flash.programs.sum()),
+            ("flash_page_reads", flash.reads.sum()),
+            ("copies", alone.derived.copies),
+            ("erases", alone.derived.erases),
+            ("blocks_per_die", alone.device.blocks.into()),
+        ] {
+            assert_eq!(whole(row, column), wanted, "{volume} {scheme} {column}");
+        }
+    }
+    for of_volume in rows.chunks(schemes.len()) {
+        let found = of_volume.iter().map(|row| real(row, "write_amplification"));
+        let found: Vec<f64> = found.collect();
+        let (oracle, others) = found.split_last().unwrap();
+        assert!(others.iter().all(|other| oracle < other), "{found:?}");
+    }
+    for (i, (summary, scheme)) in fleet.results.iter().zip(&schemes).enumerate() {
+        assert_eq!(summary.scheme, *scheme);
+        let own = || rows.iter().skip(i).step_by(schemes.len());
+        let sum = |column: &str| own().map(|row| whole(row, column)).sum::<u64>() as f64;
+        let overall = sum("flash_page_programs") / sum("host_page_writes");
+        let weighted = summary.write_amplification.mean_weighted_by_host_writes;
+        assert!((weighted.unwrap() / overall - 1.0).abs() < 1e-12);
+    }
+}
+
+/// An option of one scheme's own that takes more spare blocks counts for the size, and the device is that of all.
+#[test]
+fn a_volume_has_one_device_that_takes_every_scheme_named() {
+    let place = Place::new();
+    place.file("a.csv", alibaba(1, 500));
+    let blocks = |schemes: &str| {
+        place
+            .run(&format!(
+                "fleet a.csv --scheme {schemes} --set device.spare_percent=7 --out f.parquet"
+            ))
+            .ok();
+        let rows = rows(&place, "f.parquet");
+        let blocks = rows.iter().map(|row| whole(row, "blocks_per_die"));
+        blocks.collect::<Vec<_>>()
+    };
+    let alone = blocks("page");
+    let hungry = "page:separation=hint:hint_handles=40";
+    let both = blocks(&format!("page,{hungry}"));
+    assert!(both[0] > alone[0] && both[0] == both[1], "{both:?}");
+    assert_eq!(blocks(hungry), both[..1]);
+}
+
 #[test]
 fn the_summary_tells_what_the_rows_tell() {
     let place = Place::new();

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 const RUNS: &str = include_str!("../src/report/report.js");
 const FLEET: &str = include_str!("../src/report/fleet.js");
+const SEPARATION: &str = include_str!("../src/report/separation.js");
 const SWEEP: &str = include_str!("../src/report/sweep.js");
 const PLOTS: &str = include_str!("../src/report/plots.js");
 const CARDS: &str = include_str!("../src/report/cards.js");
@@ -31,7 +32,7 @@ fn every_word_with_an_underscore_is_a_field_of_the_schema() {
             .any(|definition| definition["properties"].get(word).is_some())
     };
     let mut checked = 0;
-    for script in [RUNS, FLEET, SWEEP, PLOTS, CARDS, OVER_TIME] {
+    for script in [RUNS, FLEET, SEPARATION, SWEEP, PLOTS, CARDS, OVER_TIME] {
         for word in words(script, &[]).filter(|word| word.trim_matches('_').contains('_')) {
             // Components of the energy stand without their unit.
             assert!(is_field(word) || is_field(&format!("{word}_uj")), "{word}");
@@ -84,6 +85,36 @@ fn the_scripts_find_what_they_look_for() {
         checked += 1;
     }
     assert!(checked > 60, "{checked}");
+}
+
+/// The lines that a sweep's report draws over the separations are in its data, and only where pages are put apart.
+#[test]
+fn a_sweep_of_separations_has_its_lines() {
+    let place = Place::new();
+    small_trace(&place);
+    let varied = "--vary scheme.separation=none,fk --vary scheme.gc_policy=greedy,cost-benefit";
+    place
+        .run(&format!(
+            "sweep --scheme page,fast --trace t.pages {varied} --report s.html"
+        ))
+        .ok();
+    let page = std::fs::read_to_string(place.path("s.html")).expect("the report");
+    for script in [PLOTS, CARDS, SEPARATION, SWEEP] {
+        assert!(page.contains(script));
+    }
+    let data = page.split("id=\"data\">").nth(1);
+    let data = data.and_then(|rest| rest.split("</script>").next());
+    let document: Value = serde_json::from_str(data.expect("the data")).expect("a document");
+    let cells = document["cells"].as_array().expect("cells");
+    assert_eq!(cells.len(), 8);
+    for cell in cells {
+        for path in words(SEPARATION, &['.']).filter_map(|word| word.strip_prefix("cell.")) {
+            follow(cell, path);
+        }
+        let line = cell["device"]["uniform_write_amplification"].as_f64();
+        assert_eq!(line.is_some(), cell["scheme"] == "page");
+        assert!(line.is_none_or(|line| line > 1.0), "{line:?}");
+    }
 }
 
 /// What the report knows of the series is all of it: a new column is a new line, or it passes for a scheme's own.

@@ -59,6 +59,7 @@ pub fn run(args: &CompareArgs, schemes: &[Scheme]) -> Outcome<()> {
     let trace = study.choice.decode()?;
     let mut scan = Scan::new(&study.plan, &study.settings);
     scan.add(&trace.requests);
+    let named: Vec<_> = chosen.iter().map(Variant::named).collect();
     size(
         &mut study.plan,
         &study.settings,
@@ -138,14 +139,12 @@ pub(super) fn chosen<'a>(
     settings: &Settings,
     schemes: &'a [Scheme],
 ) -> Outcome<(Vec<Variant<'a>>, bool)> {
-    let flag = |text: &'_ String| Place::Argument(format!("--scheme {text}"));
-    let named = names.iter().map(|text| (text.as_str(), flag(text)));
     let in_file = settings.list("compare.schemes").iter();
     let in_file = in_file.map(|(text, place)| (text.as_str(), place.clone()));
     let chosen = if names.is_empty() {
         Variant::list(in_file, settings, schemes)?
     } else {
-        Variant::list(named, settings, schemes)?
+        Variant::of_flags(names, settings, schemes)?
     };
     Ok(match chosen.is_empty() {
         true => (Variant::all(settings, schemes), false),

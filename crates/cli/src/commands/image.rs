@@ -119,7 +119,7 @@ fn spec_of(
     plan.start = Start::Empty;
     let nothing = Extent::new(&plan.host, plan.device.part.page_bytes);
     let this = std::slice::from_ref(scheme);
-    size(&mut plan, settings, &nothing, this, &[scheme])?;
+    size(&mut plan, settings, &nothing, this, &[(scheme, settings)])?;
     let options = plan.run_of(scheme, settings).options;
     let lines = options.iter().map(|(key, value)| match value {
         // Words are quoted when shown, but not in an image.

@@ -66,7 +66,7 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
         &study.settings,
         &scan.extent,
         schemes,
-        &[scheme],
+        &[variant.named()],
     )?;
     let config = variant.run_on(&study.plan);
     if let Some(saved) = &saved {

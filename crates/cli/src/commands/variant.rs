@@ -6,6 +6,7 @@ use floatgate_sim::config::RunConfig;
 use super::schemes::find;
 use crate::config::Settings;
 use crate::config::resolve::Plan;
+use crate::config::sizing::Named;
 use crate::errors::{Outcome, Place, Problem};
 
 /// A scheme and the settings it runs with.
@@ -114,6 +115,25 @@ impl<'a> Variant<'a> {
             all.push(variant);
         }
         Ok(all)
+    }
+
+    /// Those that `--scheme` names.
+    ///
+    /// # Errors
+    /// As [`Variant::list`].
+    pub fn of_flags(
+        names: &[String],
+        settings: &Settings,
+        schemes: &'a [Scheme],
+    ) -> Outcome<Vec<Self>> {
+        let flag = |text: &String| Place::Argument(format!("--scheme {text}"));
+        let named = names.iter().map(|text| (text.as_str(), flag(text)));
+        Self::list(named, settings, schemes)
+    }
+
+    /// What has a say in the size of its device.
+    pub fn named(&self) -> Named<'_> {
+        (self.scheme, &self.settings)
     }
 
     /// The run of it on a device.

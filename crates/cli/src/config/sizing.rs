@@ -23,6 +23,9 @@ const DATA_BLOCKS_A_DIE_MIN: u64 = 64;
 /// Above this many pages the other schemes are not tried out only to find the common size.
 const TRIAL_PAGES_MAX: u64 = 16 << 20;
 
+/// A scheme, and the settings it is to run with: those of all, or some of its own.
+pub type Named<'a> = (&'a Scheme, &'a Settings);
+
 /// What of the address space a trace touches.
 #[derive(Clone, Debug)]
 pub struct Extent {
@@ -58,7 +61,8 @@ impl Extent {
 }
 
 /// Gives the plan its capacity and its blocks. The same for every choice of schemes: all `schemes` are tried
-/// on the device, so that a scheme run alone meets the device that it meets in a comparison.
+/// on the device, so that a scheme run alone meets the device that it meets in a comparison. Beside them those
+/// `named` that have options of their own.
 ///
 /// # Errors
 /// If the trace touches nothing that a device could be sized to.
@@ -67,7 +71,7 @@ pub fn size(
     settings: &Settings,
     extent: &Extent,
     schemes: &[Scheme],
-    named: &[&Scheme],
+    named: &[Named<'_>],
 ) -> Outcome<()> {
     capacity(plan, settings, extent.bytes())?;
     blocks(plan, settings, schemes, named)
@@ -81,33 +85,33 @@ pub fn blocks(
     plan: &mut Plan,
     settings: &Settings,
     schemes: &[Scheme],
-    named: &[&Scheme],
+    named: &[Named<'_>],
 ) -> Outcome<()> {
     if plan.blocks_from_share {
         let data = plan.data_blocks_per_die();
         let share = (data as f64 * plan.spare_percent / 100.0).ceil() as u64;
         let least = share.max(1);
         plan.device.blocks = clip(data + least);
-        let all = tried(plan, schemes, named);
-        let need = all
-            .iter()
-            .filter_map(|scheme| {
-                scheme
-                    .life
-                    .simulated
-                    .memory_bytes(&plan.run_of(scheme, settings))
-                    .ok()
-            })
-            .max();
-        memory::check(need.unwrap_or(0), memory::available(), "the device")
+        let all = tried(plan, settings, schemes, named);
+        let need = most_memory(plan, &all);
+        memory::check(need, memory::available(), "the device")
             .map_err(|problem| log_blocks_to_blame(problem, plan, settings))?;
         let asked = plan.clone();
-        grow(plan, settings, &all, data, least);
+        grow(plan, &all, data, least);
         if plan.device.blocks > asked.device.blocks {
-            plan.grown_for = refusing(&asked, settings, &all);
+            plan.grown_for = refusing(&asked, &all);
         }
     }
     Ok(())
+}
+
+/// Bytes that the largest of these takes on the device of a plan.
+fn most_memory(plan: &Plan, all: &[Named<'_>]) -> u64 {
+    let bytes = |(scheme, settings): &Named<'_>| {
+        let config = plan.run_of(scheme, settings);
+        scheme.life.simulated.memory_bytes(&config).ok()
+    };
+    all.iter().filter_map(bytes).max().unwrap_or(0)
 }
 
 /// Where there is no memory because more log blocks were asked for than there is data, that is what is wrong.
@@ -122,23 +126,38 @@ fn log_blocks_to_blame(problem: Problem, plan: &Plan, settings: &Settings) -> Pr
 }
 
 /// The schemes that do not take the device of a plan.
-fn refusing(plan: &Plan, settings: &Settings, schemes: &[&Scheme]) -> Vec<String> {
-    let refuses = |scheme: &&&Scheme| {
+fn refusing(plan: &Plan, all: &[Named<'_>]) -> Vec<String> {
+    let refuses = |(scheme, settings): &&Named<'_>| {
         let config = plan.run_of(scheme, settings);
         let checked = ask_check(scheme, &config).and_then(|()| try_out(scheme, &config));
         matches!(checked, Err(Failure::Refused(_)))
     };
-    let keys = schemes.iter().filter(refuses);
-    keys.map(|scheme| scheme.info.key.to_string()).collect()
+    let refusing = all.iter().filter(refuses);
+    let mut keys: Vec<String> = Vec::new();
+    for key in refusing.map(|(scheme, _)| scheme.info.key) {
+        if keys.iter().all(|known| known != key) {
+            keys.push(key.into());
+        }
+    }
+    keys
 }
 
 /// The schemes that have a say in the size.
-pub fn tried<'a>(plan: &Plan, schemes: &'a [Scheme], named: &[&'a Scheme]) -> Vec<&'a Scheme> {
-    if plan.device.logical_pages <= TRIAL_PAGES_MAX {
-        schemes.iter().collect()
-    } else {
-        named.to_vec()
+pub fn tried<'a>(
+    plan: &Plan,
+    settings: &'a Settings,
+    schemes: &'a [Scheme],
+    named: &[Named<'a>],
+) -> Vec<Named<'a>> {
+    if plan.device.logical_pages > TRIAL_PAGES_MAX {
+        return named.to_vec();
     }
+    let of_all = schemes.iter().map(|scheme| (scheme, settings));
+    let differs =
+        |(scheme, own): &&Named<'a>| own.options_of(scheme) != settings.options_of(scheme);
+    of_all
+        .chain(named.iter().filter(differs).copied())
+        .collect()
 }
 
 /// Bytes that the largest of the schemes to be tried will take on a device of this extent, as far as that is known
@@ -151,24 +170,17 @@ pub fn estimate(
     settings: &Settings,
     extent: &Extent,
     schemes: &[Scheme],
-    named: &[&Scheme],
+    named: &[Named<'_>],
 ) -> Outcome<u64> {
     let mut plan = plan.clone();
     capacity(&mut plan, settings, extent.bytes())?;
-    let schemes = tried(&plan, schemes, named);
+    let all = tried(&plan, settings, schemes, named);
     if plan.blocks_from_share {
         let data = plan.data_blocks_per_die();
         let share = (data as f64 * plan.spare_percent / 100.0).ceil() as u64;
         plan.device.blocks = clip(data + share.max(1));
     }
-    let needs = schemes.iter().filter_map(|scheme| {
-        scheme
-            .life
-            .simulated
-            .memory_bytes(&plan.run_of(scheme, settings))
-            .ok()
-    });
-    Ok(needs.max().unwrap_or(0))
+    Ok(most_memory(&plan, &all))
 }
 
 /// Bytes of the device, if its capacity is given.
@@ -247,17 +259,17 @@ fn clip(blocks: u64) -> u32 {
 /// Schemes are asked for their checks first, which make nothing. Checks refuse nothing that a format would take; so if
 /// as many refuse the size that is best by the checks when the device is really made, it is the best of all. Else a
 /// scheme has said too little, and only making the device of every size tells.
-fn grow(plan: &mut Plan, settings: &Settings, schemes: &[&Scheme], data: u64, least: u64) {
+fn grow(plan: &mut Plan, all: &[Named<'_>], data: u64, least: u64) {
     let refuses = |blocks: u32, ask: fn(&Scheme, &RunConfig) -> Result<(), Failure>| {
         let mut plan = plan.clone();
         plan.device.blocks = blocks;
-        let refused = |scheme: &&&Scheme| {
+        let refused = |(scheme, settings): &&Named<'_>| {
             matches!(
                 ask(scheme, &plan.run_of(scheme, settings)),
                 Err(Failure::Refused(_))
             )
         };
-        schemes.iter().filter(refused).count()
+        all.iter().filter(refused).count()
     };
     let sizes = || {
         let most = least * 3 + 64;

@@ -148,7 +148,14 @@ mod tests {
             }
             let mut plan = Plan::of(&settings).unwrap();
             let extent = Extent::new(&plan.host, plan.device.part.page_bytes);
-            size(&mut plan, &settings, &extent, &schemes, &[scheme]).unwrap();
+            size(
+                &mut plan,
+                &settings,
+                &extent,
+                &schemes,
+                &[(scheme, &settings)],
+            )
+            .unwrap();
             let config = plan.run_of(scheme, &settings);
             let options = scheme.life.simulated.options(&config).unwrap();
             let text = configuration(&plan, &config, scheme.info.key, &options);

@@ -1,7 +1,11 @@
 // Cards around the charts, the legend, the configuration, and the page itself.
 function card(title, sub, draw, options = {}) {
   const bar = el("div", { class: "bar" }), host = el("div"), keys = el("div", { class: "keys" });
-  const section = el("section", { class: options.wide ? "wide" : "" }, bar, el("h2", {}, title), el("p", { class: "sub" }, noteText(sub)), keys, host);
+  const words = [el("h2", {}, title), el("p", { class: "sub" }, noteText(sub))];
+  // Selectors are too wide to stand beside the words.
+  const below = options.selects && Object.values(options.choices).some((choices) => choices.length > 1);
+  if (below) bar.classList.add("below");
+  const section = el("section", { class: options.wide ? "wide" : "" }, below ? [...words, bar] : [bar, ...words], keys, host);
   document.getElementById("charts").append(section);
   const state = {};
   const redraw = () => { host.data = null; draw(host, state); svgLabel(host, title); };

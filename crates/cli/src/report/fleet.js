@@ -11,9 +11,11 @@ function spreads() {
   document.querySelector(".hint").textContent = "Percentiles over the volumes that have the value (write amplification: those written to); weighted: mean by pages that the host wrote.";
 }
 
+// No volume has less than the least.
+const fromNothing = (steps) => (steps.length ? [[steps[0][0], 0], ...steps] : steps);
 for (const [key, name, format, scales] of SPREADS) {
   card(`${name[0].toUpperCase()}${name.slice(1)} of the volumes`, "Share of the volumes that have at most this value.", (host, state) =>
-    drawLines(host, shown().map((run) => ({ run, points: run[key].cumulative })),
+    drawLines(host, shown().map((run) => ({ run, points: fromNothing(run[key].cumulative) })),
       { x: state.scale, y: (a, b) => Object.assign((v) => a + v * (b - a), { ticks: [0, 0.25, 0.5, 0.75, 1] }), step: true, height: 360, formatX: format,
         formatY: (v) => `${digits(v * 100)} %`, labelX: name, tell: (p) => `${digits(p[1] * 100)} % of the volumes within ${format(p[0])}` }),
     { wide: true, choices: { scale: scales.map((s) => [s, s]) } });

@@ -17,6 +17,7 @@ const CARDS: &str = include_str!("cards.js");
 const OVER_TIME: &str = include_str!("over_time.js");
 const RUNS: &str = include_str!("report.js");
 const FLEET: &str = include_str!("fleet.js");
+const SEPARATION: &str = include_str!("separation.js");
 const SWEEP: &str = include_str!("sweep.js");
 const PAPERS: &str = include_str!("papers.js");
 
@@ -32,7 +33,7 @@ pub fn fleet_html(document: &FleetDocument) -> String {
 
 /// The report of a sweep, likewise.
 pub fn sweep_html(document: &SweepDocument) -> String {
-    page(document, &[SWEEP])
+    page(document, &[SEPARATION, SWEEP])
 }
 
 /// The report of the papers, likewise.

@@ -29,6 +29,7 @@ const isLinear = (axis) => {
   const v = axis.values, step = v[1] - v[0];
   return v.every((x) => typeof x === "number") && v.every((x, i) => i === 0 || Math.abs(x - v[i - 1] - step) < 1e-9 * Math.abs(x || 1));
 };
+const isWords = (axis) => axis.values.some((v) => typeof v !== "number");
 const position = (axis, i) => (isLinear(axis) ? axis.values[i] : i);
 function scaleOf(axis) {
   const xs = axis.values.map((_, i) => position(axis, i)), min = Math.min(...xs), max = Math.max(...xs), margin = (max - min) * 0.03 || 0.5;
@@ -54,11 +55,15 @@ function segments(run, along, state) {
     if (y == null || (state.scale === "log" && !(y > 0))) { line = null; continue; }
     if (!line) lines.push((line = { run, points: [] }));
     line.points.push([position(axes[along], i), y, cell]);
+    // Between two words there is nothing that a line could lead through.
+    if (isWords(axes[along])) line = null;
   }
   return lines;
 }
 
 function charts() {
+  separationCard();
+  mapCard();
   const x = axes.length > 1 ? { along: axisChoices("along") } : {};
   card("Figures", "A line ends where a cell gave no record. Of the keys that are not drawn the value chosen counts.", (host, state) => {
     const along = Number(state.along || 0), axis = axes[along], [, name, format] = FIGURES[state.figure];
@@ -73,14 +78,17 @@ function charts() {
     });
     const graphic = host.querySelector("svg");
     if (!sy) return;
-    for (const { run, points } of lines) for (const p of points) graphic.insertBefore(svg("circle", { cx: sx(p[0]), cy: sy(p[1]), r: 3, fill: colour(run), "data-scheme": run.scheme }), graphic.lastChild);
+    for (const { run, points } of lines) for (const p of points) graphic.insertBefore(svg("circle", { cx: sx(p[0]), cy: sy(p[1]), r: isWords(axis) ? 5 : 3, fill: colour(run), "data-scheme": run.scheme }), graphic.lastChild);
   }, { wide: true, selects: axes.length > 1, choices: { figure: figureChoices, ...x, ...fixed, scale: [["linear", "linear"], ["log", "log"]] } });
+}
 
+function mapCard() {
   if (axes.length < 2 || inStep) return;
   const down = [...axisChoices("down")];
   down.push(down.shift());
-  card("Map of two keys", "Darker is more. A cell without a record is empty; the table says why.", (host, state) => heatMap(host, state, Number(state.across), Number(state.down)),
-    { wide: true, selects: true, choices: { figure: figureChoices, scheme: runs.map((r) => [r.scheme, r.scheme]), across: axisChoices("across"), down, ...fixed } });
+  const first = ([name]) => (name === "write_amplification" ? 0 : 1), figure = [...figureChoices].sort((a, b) => first(a) - first(b));
+  card("Map of two keys", "Stronger is more; the least is framed. A cell without a record is empty; the table says why.", (host, state) => heatMap(host, state, Number(state.across), Number(state.down)),
+    { wide: true, selects: true, choices: { figure, scheme: runs.map((r) => [r.scheme, r.scheme]), across: axisChoices("across"), down, ...(axes.length > 2 ? fixed : {}) } });
 }
 
 function heatMap(host, state, across, down) {
@@ -89,23 +97,27 @@ function heatMap(host, state, across, down) {
   const rows = ay.values.map((_, j) => ax.values.map((_, i) => byAddress.get(address(state.scheme, fixedAt(state).map((v, k) => (k === across ? i : k === down ? j : v))))));
   const all = rows.flat().map((cell) => value(cell, state.figure)).filter((v) => v != null), min = Math.min(...all), max = Math.max(...all);
   const share = (v) => (max > min ? (min > 0 && max / min > 20 ? Math.log(v / min) / Math.log(max / min) : (v - min) / (max - min)) : 0.5);
-  const w = host.clientWidth || 600, left = 96, top = 4, wide = Math.max(4, (w - left - 8) / ax.values.length), high = Math.max(18, Math.min(38, 420 / ay.values.length));
+  const wordsWide = (axis) => 7 * Math.max(...axis.values.map((v) => String(v).length)) + 16;
+  const w = host.clientWidth || 600, left = Math.min(wordsWide(ay), w / 3), top = 4, wide = Math.max(4, (w - left - 8) / ax.values.length), high = Math.max(18, Math.min(38, 420 / ay.values.length));
   const base = top + high * ay.values.length, height = base + 44;
   const g = svg("svg", { viewBox: `0 0 ${w} ${height}`, height, role: "img" });
-  const every = Math.ceil(60 / wide);
   rows.forEach((row, j) => {
-    g.append(svg("text", { class: "name", x: left - 8, y: top + (j + 0.5) * high + 4, "text-anchor": "end" }, String(ay.values[j]).slice(0, 14)));
+    g.append(svg("text", { class: "name", x: left - 8, y: top + (j + 0.5) * high + 4, "text-anchor": "end" }, String(ay.values[j])));
     row.forEach((cell, i) => {
-      const v = value(cell, state.figure), t = v == null ? 0 : share(v), x = left + i * wide, y = top + j * high;
+      const v = value(cell, state.figure), x = left + i * wide, y = top + j * high, least = v != null && v === min && min < max;
       const tell = (event) => showTip(event, cell ? `${state.scheme}\n${v == null ? (cell.figures ? "no value" : reason(cell)) : `${name}: ${format(v)}`}\n${settings(cell)}` : "no cell");
-      g.append(svg("rect", { x, y, width: wide - 1.5, height: high - 1.5, rx: 2, stroke: "var(--line)", style: `fill:${v == null ? "none" : `color-mix(in oklab, var(--c0) ${Math.round(8 + 84 * t)}%, var(--card))`}`, onmousemove: tell, onmouseleave: hideTip, "pointer-events": "all" }));
-      if (wide > 52) g.append(svg("text", { x: x + wide / 2, y: y + high / 2 + 4, "text-anchor": "middle", "pointer-events": "none", style: `fill:${t > 0.5 ? "var(--card)" : "var(--ink)"}` }, v == null ? (cell && !cell.figures ? "no record" : "–") : trim(format(v))));
+      // Never so strong that the number on it could not be read, in light or dark.
+      const fill = v == null ? "none" : `color-mix(in oklab, var(--c0) ${Math.round(4 + 58 * share(v))}%, var(--card))`, text = v == null ? (cell && !cell.figures ? "no record" : "–") : format(v);
+      g.append(svg("rect", { x: x + 1, y: y + 1, width: wide - 3, height: high - 3, rx: 2, style: `fill:${fill};stroke:${least ? "var(--ink)" : "var(--line)"};stroke-width:${least ? 2 : 1}`, onmousemove: tell, onmouseleave: hideTip, "pointer-events": "all" }));
+      if (wide > 7 * text.length + 4) g.append(svg("text", { class: "value", x: x + wide / 2, y: y + high / 2 + 4, "text-anchor": "middle", "pointer-events": "none", "font-weight": least ? 700 : 400 }, text));
     });
   });
-  ax.values.forEach((v, i) => { if (i % every === 0) g.append(svg("text", { x: left + (i + 0.5) * wide, y: base + 16, "text-anchor": "middle" }, String(v).slice(0, 18))); });
+  const every = Math.ceil(wordsWide(ax) / wide);
+  ax.values.forEach((v, i) => { if (i % every === 0) g.append(svg("text", { class: "name", x: left + (i + 0.5) * wide, y: base + 16, "text-anchor": "middle" }, String(v))); });
   const others = besides(state, drawn(across, down));
-  g.append(svg("text", { x: left + (w - left) / 2, y: height - 8, "text-anchor": "middle" }, `${ax.key} across, ${ay.key} down${others ? `   with ${others}` : ""}`));
+  g.append(svg("text", { x: left + (w - left) / 2, y: height - 8, "text-anchor": "middle" }, `${name}: ${ax.key} across, ${ay.key} down${others ? `   with ${others}` : ""}`));
   host.replaceChildren(g);
+  host.data = { head: [ax.key, ay.key, name], rows: rows.flatMap((row, j) => row.map((cell, i) => [ax.values[i], ay.values[j], value(cell, state.figure)])) };
 }
 
 const COLUMNS = [

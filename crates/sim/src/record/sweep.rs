@@ -153,6 +153,9 @@ pub struct SweepDevice {
     pub spare_percent: f64,
     /// Log blocks of the whole device; `null` if the scheme has none.
     pub log_blocks: Option<u64>,
+    /// Write amplification by the closed formula (docs/spec/analytic.md) if single pages were written uniformly at
+    /// random on this device, collected greedily, with one append point; `null` if the scheme puts no pages apart.
+    pub uniform_write_amplification: Option<f64>,
 }
 
 /// The main figures of a run.

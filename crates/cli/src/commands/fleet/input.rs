@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use floatgate_trace::generate::is_generated;
 use floatgate_trace::split::{Identity, Split, Splitter};
 use floatgate_trace::{Counts, TraceError};
 
@@ -187,6 +188,10 @@ fn labels(files: &[Choice]) -> Vec<String> {
 }
 
 fn short_name(path: &str) -> String {
+    // The points in it are those of numbers.
+    if is_generated(path) {
+        return path.into();
+    }
     let name = Path::new(path).file_name().unwrap_or_default();
     let name = name.to_string_lossy();
     let compressed = floatgate_trace::Compression::from_name(&name);
@@ -219,5 +224,6 @@ mod tests {
             ["hm_0", "w01", "plain"]
         );
         assert_eq!(of(&["a/x.csv", "b/x.csv"]), ["a/x.csv", "b/x.csv"]);
+        assert_eq!(of(&["zipf:theta=0.5"]), ["zipf:theta=0.5"]);
     }
 }

@@ -7,8 +7,8 @@ mod summary;
 
 use floatgate_catalog::Scheme;
 
-use super::schemes::find;
 use super::study::{REPORT_FLAG, Study, write_report};
+use super::variant::Variant;
 use crate::args::FleetArgs;
 use crate::config::sizing::Failure;
 use crate::errors::{Outcome, Problem};
@@ -31,7 +31,8 @@ pub fn run(args: &FleetArgs, schemes: &[Scheme]) -> Outcome<()> {
         ));
     }
     let chosen = chosen(args, &study, schemes)?;
-    study.settings.check_options(&chosen)?;
+    let named: Vec<&Scheme> = chosen.iter().map(|variant| variant.scheme).collect();
+    study.settings.check_options(&named)?;
     study.choice = study.choice.with_folders_read()?;
     let outputs = [
         (REPORT_FLAG, args.setup.report.as_deref()),
@@ -65,32 +66,26 @@ pub fn run(args: &FleetArgs, schemes: &[Scheme]) -> Outcome<()> {
     failures(&input, &chosen, &rows)
 }
 
-/// The schemes to run: as named, or the one of the configuration, or page mapping.
-fn chosen<'a>(args: &FleetArgs, study: &Study, schemes: &'a [Scheme]) -> Outcome<Vec<&'a Scheme>> {
-    let default = study.settings.text("scheme.name").unwrap_or(DEFAULT_SCHEME);
-    let named: Vec<&str> = match &args.scheme[..] {
-        [] => vec![default],
-        names => names.iter().map(|name| name.trim()).collect(),
-    };
-    let mut chosen: Vec<&Scheme> = Vec::new();
-    for name in named {
-        let scheme = find(schemes, name)?;
-        if !chosen.iter().any(|known| known.info.key == name) {
-            chosen.push(scheme);
-        }
+/// What to run: as named, or the scheme of the configuration, or page mapping.
+fn chosen<'a>(args: &FleetArgs, study: &Study, schemes: &'a [Scheme]) -> Outcome<Vec<Variant<'a>>> {
+    let settings = &study.settings;
+    if !args.scheme.is_empty() {
+        return Variant::of_flags(&args.scheme, settings, schemes);
     }
-    Ok(chosen)
+    let name = settings.text("scheme.name").unwrap_or(DEFAULT_SCHEME);
+    let place = settings.place("scheme.name");
+    Ok(vec![Variant::parse(name, &place, settings, schemes)?])
 }
 
 /// The problem of a fleet of which not every volume could be replayed.
-fn failures(input: &Input, chosen: &[&Scheme], rows: &[rows::Row]) -> Outcome<()> {
+fn failures(input: &Input, chosen: &[Variant<'_>], rows: &[rows::Row]) -> Outcome<()> {
     let failed: Vec<(&rows::Row, &Failure)> = rows
         .iter()
         .filter_map(|row| row.measured.as_ref().err().map(|failure| (row, failure)))
         .collect();
     let name = |row: &rows::Row| {
         let volume = &input.volumes[row.volume].name;
-        format!("volume {volume}, {}", chosen[row.scheme].info.key)
+        format!("volume {volume}, {}", chosen[row.scheme].label)
     };
     let bug = failed.iter().find_map(|(row, failure)| match failure {
         Failure::Bug(text) => Some(Problem::bug(format!("{}: {text}", name(row)))),

@@ -9,6 +9,7 @@ use super::input::{Entry, Input};
 use super::rows::{Measured, Row};
 use crate::commands::parallel;
 use crate::commands::study::{Scan, Study};
+use crate::commands::variant::Variant;
 use crate::config::resolve::Plan;
 use crate::config::sizing::{self, Failure, guarded};
 use crate::errors::Problem;
@@ -25,7 +26,7 @@ pub struct Fleet<'a> {
     input: &'a Input,
     /// All schemes: they have a say in the size of a device.
     schemes: &'a [Scheme],
-    chosen: &'a [&'a Scheme],
+    chosen: &'a [Variant<'a>],
     workers: usize,
     memory: Budget,
 }
@@ -42,7 +43,7 @@ impl<'a> Fleet<'a> {
         study: &'a Study,
         input: &'a Input,
         schemes: &'a [Scheme],
-        chosen: &'a [&'a Scheme],
+        chosen: &'a [Variant<'a>],
         jobs: Option<u32>,
     ) -> Self {
         let tasks = input.volumes.len() * chosen.len();
@@ -98,7 +99,7 @@ impl<'a> Fleet<'a> {
             |task| {
                 let (volume, scheme) = (task / schemes, task % schemes);
                 let measured = match &devices[volume] {
-                    Ok(device) => self.run(&volumes[volume], self.chosen[scheme], device, &bar),
+                    Ok(device) => self.run(&volumes[volume], &self.chosen[scheme], device, &bar),
                     Err(failure) => Err(failure.clone()),
                 };
                 Row {
@@ -145,10 +146,11 @@ impl<'a> Fleet<'a> {
         }
         let (settings, extent) = (&self.study.settings, &scan.extent);
         let failed = |problem: Problem| Failure::Trace(problem.message().to_string());
+        let named: Vec<_> = self.chosen.iter().map(Variant::named).collect();
         let need =
-            sizing::estimate(&plan, settings, extent, self.schemes, self.chosen).map_err(failed)?;
+            sizing::estimate(&plan, settings, extent, self.schemes, &named).map_err(failed)?;
         let _lease = self.memory.take(need).map_err(failed)?;
-        sizing::size(&mut plan, settings, extent, self.schemes, self.chosen).map_err(failed)?;
+        sizing::size(&mut plan, settings, extent, self.schemes, &named).map_err(failed)?;
         let span_s = scan.seen(&plan).span_s;
         Ok(Sized { plan, span_s })
     }
@@ -156,31 +158,23 @@ impl<'a> Fleet<'a> {
     fn run(
         &self,
         entry: &'a Entry,
-        scheme: &Scheme,
+        variant: &Variant<'_>,
         device: &Sized,
         bar: &Bar,
     ) -> Result<Measured, Failure> {
         let mut source = self.source(entry)?;
-        let config = device.plan.run_of(scheme, &self.study.settings);
-        let need = scheme
-            .life
-            .simulated
-            .memory_bytes(&config)
-            .map_err(Failure::Refused)?;
+        let config = variant.run_on(&device.plan);
+        let simulated = &variant.scheme.life.simulated;
+        let need = simulated.memory_bytes(&config).map_err(Failure::Refused)?;
         let failed = |problem: Problem| Failure::Trace(problem.message().to_string());
         let _lease = self.memory.take(need).map_err(failed)?;
-        bar.message(format!("{} {}", entry.name, scheme.info.key));
+        bar.message(format!("{} {}", entry.name, variant.label));
         let mut progress = |step| {
             if let Progress::Played(n) = step {
                 bar.add(n);
             }
         };
-        let record = guarded(|| {
-            scheme
-                .life
-                .simulated
-                .run(&config, &mut source, &mut progress)
-        })?;
+        let record = guarded(|| simulated.run(&config, &mut source, &mut progress))?;
         Ok(Measured::of(&record, &device.plan, device.span_s))
     }
 }

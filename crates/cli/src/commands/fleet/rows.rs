@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use floatgate_catalog::Scheme;
 use floatgate_sim::record::Record;
 use floatgate_trace::columns::{Column, Kind, NONE, TableSummary, TableWriter};
 
 use super::input::Input;
+use crate::commands::variant::Variant;
 use crate::config::resolve::Plan;
 use crate::config::sizing::Failure;
 use crate::errors::Outcome;
@@ -182,10 +182,10 @@ pub fn create(path: &Path) -> Outcome<TableWriter> {
 pub fn write(
     mut table: TableWriter,
     input: &Input,
-    chosen: &[&Scheme],
+    chosen: &[Variant<'_>],
     rows: &[Row],
 ) -> Outcome<TableSummary> {
-    let schemes: Vec<u64> = chosen.iter().map(|s| table.text(s.info.key)).collect();
+    let schemes: Vec<u64> = chosen.iter().map(|v| table.text(&*v.label)).collect();
     let names: Vec<u64> = input.volumes.iter().map(|v| table.text(&*v.name)).collect();
     for row in rows {
         let volume = &input.volumes[row.volume];

@@ -1,6 +1,5 @@
 //! A fleet in a few numbers: how write amplification and response times spread over the volumes.
 
-use floatgate_catalog::Scheme;
 use floatgate_sim::record::fleet::{
     FleetDocument, FleetTrace, SchemeSummary, Spread, VolumeFailure,
 };
@@ -10,6 +9,7 @@ use super::input::Input;
 use super::rows::{BEHIND, Measured, Row, text_of};
 use crate::PROGRAM;
 use crate::commands::study::{Study, configuration};
+use crate::commands::variant::Variant;
 use crate::table::{Table, count, micros, short, some};
 
 /// Points of a distribution: more do not show in a plot.
@@ -19,13 +19,13 @@ const POINTS_MAX: usize = 400;
 pub fn of(
     study: &Study,
     input: &Input,
-    chosen: &[&Scheme],
+    chosen: &[Variant<'_>],
     device: String,
     rows: &[Row],
 ) -> FleetDocument {
     let schemes = chosen.iter().enumerate();
     let results: Vec<SchemeSummary> = schemes
-        .map(|(at, scheme)| of_scheme(scheme, at, input, rows))
+        .map(|(at, variant)| of_scheme(variant, at, input, rows))
         .collect();
     FleetDocument {
         schema: SCHEMA,
@@ -55,7 +55,7 @@ fn shared(study: &Study) -> Configuration {
     configuration
 }
 
-fn of_scheme(scheme: &Scheme, at: usize, input: &Input, rows: &[Row]) -> SchemeSummary {
+fn of_scheme(variant: &Variant<'_>, at: usize, input: &Input, rows: &[Row]) -> SchemeSummary {
     let own: Vec<&Row> = rows.iter().filter(|row| row.scheme == at).collect();
     let replayed: Vec<&Measured> = own
         .iter()
@@ -74,8 +74,8 @@ fn of_scheme(scheme: &Scheme, at: usize, input: &Input, rows: &[Row]) -> SchemeS
         })
     };
     SchemeSummary {
-        scheme: scheme.info.key.into(),
-        title: scheme.info.title.into(),
+        scheme: variant.label.clone(),
+        title: variant.scheme.info.title.into(),
         write_amplification: spread_of(|of| of.write_amplification),
         response_p99_us: spread_of(|of| of.response_p99_us),
         volumes_without_collection: replayed.iter().filter(uncollected).count() as u64,

@@ -144,7 +144,6 @@ impl Bench<'_> {
             report: None,
         };
         let (variants, _) = chosen(&study.schemes, &settings, self.schemes)?;
-        let named: Vec<&Scheme> = variants.iter().map(|variant| variant.scheme).collect();
         let (mut cases, choices) = cases::of(&axes, study.zip, &settings, &setup, self.schemes)?;
         let mut traces = Vec::new();
         let mut identities = Vec::new();
@@ -157,7 +156,7 @@ impl Bench<'_> {
             identities.push(identity);
         }
         let scans = Scans::of(&cases, &traces);
-        devices::size(&mut cases, &scans, self.schemes, &named);
+        devices::size(&mut cases, &scans, self.schemes, &variants);
         let cells = play::cells(&cases, &variants, &identities)?;
         let (known, new): (Vec<_>, Vec<_>) = cells
             .into_iter()

@@ -8,6 +8,7 @@ use floatgate_catalog::Scheme;
 use floatgate_sim::config::{Host, RunConfig};
 
 use super::cases::{Case, Scans};
+use crate::commands::variant::Variant;
 use crate::config::resolve::Plan;
 use crate::config::sizing;
 use crate::errors::Outcome;
@@ -18,7 +19,7 @@ use crate::table::{bytes, some};
 const COMMON_CAPACITY_SHARE: u64 = 16;
 
 /// Sizes the plans of all cases; one that cannot be sized becomes the problem.
-pub fn size(cases: &mut [Case], scans: &Scans, schemes: &[Scheme], named: &[&Scheme]) {
+pub fn size(cases: &mut [Case], scans: &Scans, schemes: &[Scheme], chosen: &[Variant<'_>]) {
     let traces = cases.iter().map(|case| case.trace + 1).max().unwrap_or(0);
     for trace in 0..traces {
         let mut of_trace: Vec<&mut Case> = cases.iter_mut().filter(|c| c.trace == trace).collect();
@@ -32,7 +33,7 @@ pub fn size(cases: &mut [Case], scans: &Scans, schemes: &[Scheme], named: &[&Sch
             sizing::capacity(plan, settings, needed)
         });
     }
-    blocks(cases, schemes, named);
+    blocks(cases, schemes, chosen);
 }
 
 /// Changes a plan that there is.
@@ -137,15 +138,18 @@ fn gcd(a: u64, b: u64) -> u64 {
 }
 
 /// The blocks that the neediest takes of all cases which ask for the same spare blocks on the same device.
-fn blocks(cases: &mut [Case], schemes: &[Scheme], named: &[&Scheme]) {
+fn blocks(cases: &mut [Case], schemes: &[Scheme], chosen: &[Variant<'_>]) {
     let mut known: HashMap<String, Outcome<u32>> = HashMap::new();
     let mut most: HashMap<String, u32> = HashMap::new();
     for case in cases.iter_mut().filter(|case| follows_from_share(case)) {
         let settings = &case.settings;
         change(&mut case.plan, |plan| {
             // Trying schemes out takes a while; what the host does makes no difference.
-            let all = sizing::tried(plan, schemes, named);
-            let configs = all.iter().map(|scheme| RunConfig {
+            let own = chosen.iter().map(|variant| variant.under(settings));
+            let own = own.collect::<Outcome<Vec<_>>>()?;
+            let named: Vec<_> = own.iter().map(Variant::named).collect();
+            let all = sizing::tried(plan, settings, schemes, &named);
+            let configs = all.iter().map(|(scheme, settings)| RunConfig {
                 host: Host::default(),
                 ..plan.run_of(scheme, settings)
             });
@@ -153,7 +157,7 @@ fn blocks(cases: &mut [Case], schemes: &[Scheme], named: &[&Scheme]) {
             let blocks = match known.entry(what) {
                 Entry::Occupied(entry) => entry.get().clone(),
                 Entry::Vacant(entry) => {
-                    let sized = sizing::blocks(plan, settings, schemes, named);
+                    let sized = sizing::blocks(plan, settings, schemes, &named);
                     entry.insert(sized.map(|()| plan.device.blocks)).clone()
                 }
             }?;

@@ -7,6 +7,7 @@ use floatgate_sim::record::sweep::{
 };
 
 use super::cases::Case;
+use super::closed_form;
 use super::devices;
 use super::play::{Cell, Played};
 use crate::PROGRAM;
@@ -122,6 +123,7 @@ fn device(cell: &Cell<'_>) -> Option<SweepDevice> {
             Value::Int(n) => u64::try_from(*n).ok(),
             _ => None,
         }),
+        uniform_write_amplification: closed_form::uniform(cell.variant.scheme, config),
     })
 }
 

@@ -1,6 +1,7 @@
 //! `floatgate sweep`: schemes over all combinations of varied settings.
 
 pub(super) mod cases;
+mod closed_form;
 pub(super) mod devices;
 mod document;
 pub(super) mod journal;
@@ -48,7 +49,7 @@ pub fn run(args: &SweepArgs, schemes: &[Scheme]) -> Outcome<()> {
     check_outputs(&outputs, choices.iter().flat_map(Choice::paths).chain(file))?;
     let (traces, identities) = read(&choices)?;
     let scans = Scans::of(&cases, &traces);
-    devices::size(&mut cases, &scans, schemes, &named);
+    devices::size(&mut cases, &scans, schemes, &chosen);
     if let Some(problem) = no_plan(&cases) {
         return Err(problem);
     }
