@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Place, small_trace};
+use floatgate_sim::config::StreamBy;
 use floatgate_sim::record::bench::BenchDocument;
 use floatgate_sim::record::fleet::FleetDocument;
 use floatgate_sim::record::recovery::RecoveryDocument;
@@ -145,6 +146,20 @@ fn sweeps_are_as_the_schema_says_refusals_too() {
     assert_eq!(sweep.cells.len(), 64);
     // Half of them have sub-pages that do not divide a page; of the others FAST is refused its 36 blocks.
     assert_eq!(sweep.cells.iter().filter(ran).count(), 24);
+}
+
+/// A run is repeated by what its record says of it.
+#[test]
+fn where_streams_came_from_is_on_record() {
+    let place = Place::new();
+    small_trace(&place);
+    let run = "run --scheme page --trace t.pages --set device.dies=1 --json";
+    for (given, by) in [("", StreamBy::Trace), ("--stream-by size", StreamBy::Size)] {
+        let document: Document = holds(&place, &format!("{run} {given}"), "Document");
+        assert_eq!(document.configuration.host.stream_by, by);
+        let record = document.results.iter().find_map(Outcome::record);
+        assert_eq!(record.expect("a record").host.stream_by, by);
+    }
 }
 
 /// The schema is no empty promise: a field that is gone, renamed, or of another type is an error.
