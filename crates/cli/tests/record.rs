@@ -162,6 +162,32 @@ fn where_streams_came_from_is_on_record() {
     }
 }
 
+/// Through a conversion too; a format without a place for them is said to lose them.
+#[test]
+fn the_streams_of_a_trace_are_told() {
+    let place = Place::new();
+    place.file("t.pages", "W 0 3 0 5\nW 8 1 0\nR 0 1 0\nW 0 1 0 2\n");
+    place.run("trace convert t.pages t.csv").ok();
+    let told = place.run("trace info t.csv").ok();
+    let of = |start: &str| {
+        let mut table = told
+            .out
+            .lines()
+            .skip_while(|line| !line.starts_with("stream "));
+        let line = table.find(|line| line.trim().starts_with(start));
+        line.expect("a row").split_whitespace().collect::<Vec<_>>()
+    };
+    assert_eq!(of("5 ")[1..4], ["1", "33.3", "%"]);
+    assert_eq!(of("none ")[1..6], ["1", "33.3", "%", "4.00", "KiB"]);
+    let json = place.run("trace info t.csv --json").ok().json();
+    let streams = json["statistics"]["streams"].as_array().expect("streams");
+    let bytes = |i: usize| (&streams[i]["stream"], &streams[i]["bytes_written"]);
+    assert_eq!(bytes(0), (&2.into(), &4096.into()));
+    assert_eq!(bytes(1), (&5.into(), &12288.into()));
+    let lost = place.run("trace convert t.csv t.5ns").ok();
+    assert!(lost.out.contains("2 without their stream"), "{}", lost.out);
+}
+
 /// The schema is no empty promise: a field that is gone, renamed, or of another type is an error.
 #[test]
 fn the_schema_refuses_what_is_no_record() {
