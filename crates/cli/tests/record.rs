@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Place, small_trace};
+use floatgate_sim::config::StreamBy;
 use floatgate_sim::record::bench::BenchDocument;
 use floatgate_sim::record::fleet::FleetDocument;
 use floatgate_sim::record::recovery::RecoveryDocument;
@@ -145,6 +146,46 @@ fn sweeps_are_as_the_schema_says_refusals_too() {
     assert_eq!(sweep.cells.len(), 64);
     // Half of them have sub-pages that do not divide a page; of the others FAST is refused its 36 blocks.
     assert_eq!(sweep.cells.iter().filter(ran).count(), 24);
+}
+
+/// A run is repeated by what its record says of it.
+#[test]
+fn where_streams_came_from_is_on_record() {
+    let place = Place::new();
+    small_trace(&place);
+    let run = "run --scheme page --trace t.pages --set device.dies=1 --json";
+    for (given, by) in [("", StreamBy::Trace), ("--stream-by size", StreamBy::Size)] {
+        let document: Document = holds(&place, &format!("{run} {given}"), "Document");
+        assert_eq!(document.configuration.host.stream_by, by);
+        let record = document.results.iter().find_map(Outcome::record);
+        assert_eq!(record.expect("a record").host.stream_by, by);
+    }
+}
+
+/// Through a conversion too; a format without a place for them is said to lose them.
+#[test]
+fn the_streams_of_a_trace_are_told() {
+    let place = Place::new();
+    place.file("t.pages", "W 0 3 0 5\nW 8 1 0\nR 0 1 0\nW 0 1 0 2\n");
+    place.run("trace convert t.pages t.csv").ok();
+    let told = place.run("trace info t.csv").ok();
+    let of = |start: &str| {
+        let mut table = told
+            .out
+            .lines()
+            .skip_while(|line| !line.starts_with("stream "));
+        let line = table.find(|line| line.trim().starts_with(start));
+        line.expect("a row").split_whitespace().collect::<Vec<_>>()
+    };
+    assert_eq!(of("5 ")[1..4], ["1", "33.3", "%"]);
+    assert_eq!(of("none ")[1..6], ["1", "33.3", "%", "4.00", "KiB"]);
+    let json = place.run("trace info t.csv --json").ok().json();
+    let streams = json["statistics"]["streams"].as_array().expect("streams");
+    let bytes = |i: usize| (&streams[i]["stream"], &streams[i]["bytes_written"]);
+    assert_eq!(bytes(0), (&2.into(), &4096.into()));
+    assert_eq!(bytes(1), (&5.into(), &12288.into()));
+    let lost = place.run("trace convert t.csv t.5ns").ok();
+    assert!(lost.out.contains("2 without their stream"), "{}", lost.out);
 }
 
 /// The schema is no empty promise: a field that is gone, renamed, or of another type is an error.

@@ -155,10 +155,11 @@ pub enum Arrivals {
 }
 
 /// Which stream a write request belongs to, for schemes that place by streams.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum StreamBy {
     /// The one that the trace gives it.
+    #[default]
     Trace,
     /// Its volume, numbered in the order of first appearance.
     Volume,

@@ -5,7 +5,7 @@
 
 use crate::Format;
 use crate::error::{Cause, Fault, excerpt};
-use crate::formats::{blkparse, blkreplay, blktrace, iolog, vscsi};
+use crate::formats::{blkparse, blkreplay, blktrace, iolog, recorded, vscsi};
 use crate::parse::{decimal, number, read_or_write, split, trim, words};
 use crate::source::base_name;
 
@@ -35,6 +35,10 @@ pub(crate) fn detect(peek: &[u8], whole: bool, name: &str) -> Result<Format, Fau
         && (iolog::version(first).is_some() || first.starts_with(b"fio version "))
     {
         return Ok(Format::FioIolog);
+    }
+    let header = lines.iter().find(|line| line[0] != b'#');
+    if header.is_some_and(|line| *line == recorded::WITH_STREAMS) {
+        return Ok(Format::Recorded);
     }
     if lines.iter().any(|l| blkreplay::is_column_line(l)) {
         return Ok(Format::Blkreplay);
@@ -173,9 +177,9 @@ const CANDIDATES: [(Format, Looks); 12] = [
     (Format::DiskSimAscii, is_five_columns),
     (Format::Pages, |l| {
         let content = memchr::memchr(b'#', l).map_or(l, |i| &l[..i]);
-        let (f, n) = words::<4>(content);
+        let (f, n) = words::<5>(content);
         is_letter_op(f[0])
-            && ((3..=4).contains(&n) && f[1..n].iter().all(|w| is_number(w))
+            && ((3..=5).contains(&n) && f[1..n].iter().all(|w| is_number(w))
                 || n == 1 && matches!(f[0], b"F" | b"f"))
     }),
 ];

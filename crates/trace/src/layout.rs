@@ -35,6 +35,7 @@ pub struct Layout {
     pub(crate) size: Column,
     pub(crate) op: Ops,
     pub(crate) volume: Option<Place>,
+    pub(crate) stream: Option<Place>,
 }
 
 /// Where a column is.
@@ -96,7 +97,7 @@ impl std::error::Error for LayoutError {}
 const TIMES: &str = "time takes s, ms, us, ns or 100ns, as in time:us";
 const SIZES: &str = "offset and size take B, KiB, MiB, sectors (512 bytes), or the bytes of a unit, as in offset:4096";
 const OPS: &str = "say what a word means as in op:1=W/0=R; the letters are R, W, T (trim), Z (write zeroes) and F (flush)";
-const KEYS: &str = "the columns are time, offset, size, op and volume; _ leaves one out, and all:write stands for op \
+const KEYS: &str = "the columns are time, offset, size, op, volume and stream; _ leaves one out, and all:write stands for op \
                     where every record is a write";
 /// More columns than any table has.
 const COLUMNS_MAX: usize = 4096;
@@ -148,6 +149,7 @@ struct Found {
     size: Option<Column>,
     op: Option<Ops>,
     volume: Option<Place>,
+    stream: Option<Place>,
     /// Columns given by position so far, those left out included.
     positions: usize,
     named: bool,
@@ -203,7 +205,8 @@ impl Found {
         if key.text == "all" {
             return self.all(item, rest.filter(|_| !by_name));
         }
-        if !matches!(key.text, "time" | "offset" | "size" | "op" | "volume") {
+        const COLUMNS: [&str; 6] = ["time", "offset", "size", "op", "volume", "stream"];
+        if !COLUMNS.contains(&key.text) {
             return Err(key.fault(format!("there is no column '{}'", key.text), KEYS));
         }
         let (name, rest) = match rest {
@@ -283,10 +286,16 @@ impl Found {
                 let words = rest.map_or(Ok(Vec::new()), words)?;
                 self.op.replace(Ops::Column(place, words)).is_none()
             }
-            _ => match rest {
-                Some(rest) => return Err(rest.fault("a volume has no unit", "leave it out")),
-                None => self.volume.replace(place).is_none(),
-            },
+            name => {
+                if let Some(rest) = rest {
+                    return Err(rest.fault(format!("a {name} has no unit"), "leave it out"));
+                }
+                let column = match name {
+                    "volume" => &mut self.volume,
+                    _ => &mut self.stream,
+                };
+                column.replace(place).is_none()
+            }
         };
         match is_new {
             true => Ok(()),
@@ -311,6 +320,7 @@ impl Found {
             size: self.size.ok_or_else(|| missing("size", SIZES))?,
             op: self.op.ok_or_else(|| missing("operation", KEYS))?,
             volume: self.volume,
+            stream: self.stream,
         })
     }
 }
@@ -324,7 +334,11 @@ fn mixed(item: Part<'_>) -> LayoutError {
 
 /// `Name:unit` taken apart; a name may have colons in it.
 fn name_and_unit<'a>(key: &str, rest: Part<'a>) -> (Option<Part<'a>>, Option<Part<'a>>) {
-    let Some(at) = rest.text.rfind(':').filter(|_| key != "volume") else {
+    let Some(at) = rest
+        .text
+        .rfind(':')
+        .filter(|_| !matches!(key, "volume" | "stream"))
+    else {
         return (Some(rest), None);
     };
     let (name, unit) = rest.split_at(at);

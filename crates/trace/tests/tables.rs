@@ -316,3 +316,27 @@ fn blkreplay_files_in_a_row() {
     assert_eq!(error.position, Some(Position::Line(9)));
     assert!(error.message.contains("1 lines with text"), "{error}");
 }
+
+#[test]
+fn a_column_of_streams() {
+    let text = "t,lba,len,op,dspec\n0,8,8,W,7\n1,8,8,W,\n2,8,8,R,\n";
+    let streams = |text: &str, layout: &str| -> Result<Vec<Option<u32>>, TraceError> {
+        let requests = read(text, &options(layout))?;
+        Ok(requests.iter().map(|r| r.stream.number()).collect())
+    };
+    let by_name = "time=t:us,offset=lba:sectors,size=len:sectors,op=op,stream=dspec";
+    let by_position = "time:us,offset:sectors,size:sectors,op,stream";
+    for layout in [by_name, by_position] {
+        assert_eq!(streams(text, layout).unwrap(), [Some(7), None, None]);
+    }
+    let wrong = |text: &str, layout: &str| streams(text, layout).unwrap_err().to_string();
+    let large = wrong(&text.replace(",7", ",65535"), by_name);
+    assert!(
+        large.contains("stream 65535: streams go up to 65534"),
+        "{large}"
+    );
+    let word = wrong(&text.replace(",7", ",x"), by_name);
+    assert!(word.contains("stream"), "{word}");
+    let unit = "offset:B,size:B,all:write,stream:B".parse::<floatgate_trace::Layout>();
+    assert!(unit.unwrap_err().message.contains("a stream has no unit"));
+}

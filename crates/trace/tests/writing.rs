@@ -2,7 +2,9 @@
 
 mod samples;
 
-use floatgate_trace::{Compression, Format, Op, OpenOptions, Request, WriteOptions, Writer, open};
+use floatgate_trace::{
+    Compression, Format, Op, OpenOptions, Request, Stream, WriteOptions, Writer, open,
+};
 use samples::{on, r};
 
 fn trace() -> Vec<Request> {
@@ -281,4 +283,66 @@ fn tables_with_texts_and_empty_cells() {
             r#"{name: "a "b", c", count: 0, share: 0.0000003}"#
         ]
     );
+}
+
+/// The trace with streams: one on the first write, none on the last, and one that is the highest.
+fn hinted() -> Vec<Request> {
+    let mut hinted = trace();
+    hinted[2].volume = 0;
+    hinted[0].stream = Stream::new(3).unwrap();
+    hinted[2].stream = Stream::new(u64::from(Stream::MAX)).unwrap();
+    // Formats in pages widen what is less than one.
+    hinted[6] = r(3_000_000, Op::Write, 0, 4096);
+    hinted.insert(0, r(0, Op::Read, 0, 4096));
+    hinted
+}
+
+#[test]
+fn streams_go_through_every_format_that_has_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut before = hinted();
+    let mut names = vec!["a.csv", "b.pages", "c.csv.gz"];
+    if cfg!(feature = "parquet") {
+        names.insert(1, "p.parquet");
+    }
+    for name in names {
+        let path = folder.path().join(name);
+        let mut writer = Writer::create(&path, &WriteOptions::default()).unwrap();
+        before
+            .iter()
+            .for_each(|request| writer.write(request).unwrap());
+        assert_eq!(writer.finish().unwrap().streams_lost, 0, "{name}");
+        let mut reader = open(&path, &OpenOptions::default()).unwrap();
+        before = reader.requests().map(Result::unwrap).collect();
+        assert_eq!(before, hinted(), "{name}");
+    }
+    let text = std::fs::read_to_string(folder.path().join("a.csv")).unwrap();
+    let lines: Vec<&str> = text.lines().take(3).collect();
+    assert_eq!(
+        lines,
+        [
+            "time_ns,op,offset,size,stream",
+            "0,R,0,4096,",
+            "0,W,4096,8192,3"
+        ]
+    );
+}
+
+#[test]
+fn streams_that_a_file_has_no_place_for_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let lost = |name: &str, requests: &[Request]| {
+        let mut writer =
+            Writer::create(folder.path().join(name), &WriteOptions::default()).unwrap();
+        requests.iter().for_each(|r| writer.write(r).unwrap());
+        writer.finish().unwrap().streams_lost
+    };
+    assert_eq!(lost("t.5ns", &hinted()), 2);
+    // The first write decides on the column of a recording.
+    let late = [trace(), hinted()].concat();
+    assert_eq!(lost("t.csv", &late), 2);
+    let none = Writer::create(folder.path().join("none.csv"), &WriteOptions::default()).unwrap();
+    none.finish().unwrap();
+    let text = std::fs::read_to_string(folder.path().join("none.csv")).unwrap();
+    assert_eq!(text, "time_ns,op,offset,size\n");
 }

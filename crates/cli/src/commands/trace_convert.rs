@@ -64,6 +64,7 @@ pub fn summary_text(summary: &WriteSummary) -> String {
         (summary.widened, "widened to whole units"),
         (summary.times_cut, "times cut to the unit"),
         (summary.volumes_lost, "without their volume"),
+        (summary.streams_lost, "without their stream"),
     ] {
         if n > 0 {
             text.push_str(&format!(", {} {what}", count(n)));

@@ -97,7 +97,7 @@ fn behind(
     let writes = requests.filter(|request| request.op == Op::Write);
     let mut left: u64 = writes.map(|request| u64::from(request.n)).sum();
     let most = u64::MAX.to_string();
-    let length = ["requests", "writes"]
+    let length = ["requests", "writes", "page_writes"]
         .into_iter()
         .find(|key| param_names(name).contains(key));
     let endless: Vec<(&str, &str)> = params

@@ -13,6 +13,8 @@ use crate::traces::{About, Choice};
 const BATCH: usize = 1 << 16;
 /// Sizes shown; the others are in the JSON.
 const SIZES_SHOWN: usize = 12;
+/// Streams shown: as many as a drive may have handles.
+const STREAMS_SHOWN: usize = 64;
 
 /// Reads a trace and prints what kind of workload it is.
 pub fn run(args: &InfoArgs) -> Outcome<()> {
@@ -47,6 +49,7 @@ pub fn run(args: &InfoArgs) -> Outcome<()> {
         skew(&statistics),
         sizes(&statistics),
         volumes(&statistics, reader.volume_names()),
+        streams(&statistics),
     ];
     let text: Vec<String> = sections
         .into_iter()
@@ -291,6 +294,44 @@ fn volumes(s: &Statistics, names: &[String]) -> String {
         format!("(and {left} smaller volumes; --json has all)\n")
     } else {
         String::new()
+    };
+    table.render() + &rest
+}
+
+fn streams(s: &Statistics) -> String {
+    if s.streams.is_empty() {
+        return String::new();
+    }
+    let share = |n: u64, all: u64| percent((all > 0).then(|| n as f64 / all as f64));
+    let mut table = Table::new(&["stream", "writes", "of writes", "written", "of bytes"]);
+    let mut row = |name: String, writes: u64, written: u64| {
+        table.row([
+            name,
+            count(writes),
+            share(writes, s.writes),
+            bytes(written as f64),
+            share(written, s.bytes_written),
+        ]);
+    };
+    let (mut writes, mut written) = (s.writes, s.bytes_written);
+    for (i, stream) in s.streams.iter().enumerate() {
+        if i < STREAMS_SHOWN {
+            row(
+                stream.stream.to_string(),
+                stream.writes,
+                stream.bytes_written,
+            );
+        }
+        writes -= stream.writes;
+        written -= stream.bytes_written;
+    }
+    if writes > 0 {
+        row("none".into(), writes, written);
+    }
+    let left = s.streams.len().saturating_sub(STREAMS_SHOWN);
+    let rest = match left {
+        0 => String::new(),
+        _ => format!("(and {left} more streams; --json has all)\n"),
     };
     table.render() + &rest
 }

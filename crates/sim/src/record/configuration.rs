@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::names::{LevelingName, OrderName, StartName};
 use crate::clock::Mode;
-use crate::config::{Arrivals, Beyond, Device, Host, PartialWrite};
+use crate::config::{Arrivals, Beyond, Device, Host, PartialWrite, StreamBy};
 
 /// Settings of device, host and run, by the keys of the configuration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -132,6 +132,9 @@ pub struct HostSettings {
     pub beyond: Beyond,
     /// Pages of a region of `compact`.
     pub compact_region_pages: u32,
+    /// What the stream of a write is, for schemes that place by streams.
+    #[serde(default)]
+    pub stream_by: StreamBy,
 }
 
 impl HostSettings {
@@ -148,6 +151,7 @@ impl HostSettings {
             },
             beyond: host.beyond,
             compact_region_pages: host.region_pages(page_bytes),
+            stream_by: host.stream_by,
         }
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::names::OrderName;
 use crate::clock::Mode;
-use crate::config::{self, Arrivals, Beyond, PartialWrite};
+use crate::config::{self, Arrivals, Beyond, PartialWrite, StreamBy};
 
 /// The modelled device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -68,6 +68,9 @@ pub struct Host {
     pub partial_write: PartialWrite,
     /// What became of addresses past the end of the device.
     pub beyond: Beyond,
+    /// What the stream of a write was, for schemes that place by streams.
+    #[serde(default)]
+    pub stream_by: StreamBy,
 }
 
 impl Host {
@@ -78,6 +81,7 @@ impl Host {
             speed: host.speed,
             partial_write: host.partial_write,
             beyond: host.beyond,
+            stream_by: host.stream_by,
         }
     }
 }

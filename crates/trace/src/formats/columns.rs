@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use super::{Parsed, TextFormat, request, unknown_op};
-use crate::Op;
+use super::{Parsed, TextFormat, request, stream, unknown_op};
 use crate::delimited::{Separator, cells};
 use crate::error::{Fault, excerpt};
 use crate::layout::{Column, Layout, Ops, Place, op_of};
 use crate::parse::{decimal, number};
 use crate::volumes::Volumes;
+use crate::{Op, Request, Stream};
 
 /// Columns of a header that a message lists.
 const NAMES_SHOWN: usize = 20;
@@ -31,6 +31,7 @@ struct Shape {
     size: usize,
     op: Option<usize>,
     volume: Option<usize>,
+    stream: Option<usize>,
 }
 
 impl Table {
@@ -71,6 +72,7 @@ impl Table {
                     Ops::Column(place, _) => Some(find(place)?),
                 },
                 volume: layout.volume.as_ref().map(find).transpose()?,
+                stream: layout.stream.as_ref().map(find).transpose()?,
             })
         };
         let mut shape: Shape = match find_all() {
@@ -133,7 +135,12 @@ impl Table {
         };
         let offset = bytes(shape.offset, &self.layout.offset, "offset")?;
         let size = bytes(shape.size, &self.layout.size, "size")?;
-        Ok(Parsed::One(request(time, op, volume, offset, size)))
+        let stream = match shape.stream {
+            Some(at) => stream(cell(at, "stream")?)?,
+            None => Stream::NONE,
+        };
+        let request = request(time, op, volume, offset, size);
+        Ok(Parsed::One(Request { stream, ..request }))
     }
 }
 

@@ -40,13 +40,13 @@ pub enum Format {
     DiskMon,
     /// blkreplay's `.load`: `seconds ; sector ; sectors ; R|W ; ...` after a header of any text.
     Blkreplay,
-    /// Floatgate's own recordings: `time_ns,op,offset,size`.
+    /// Floatgate's own recordings: `time_ns,op,offset,size`, with streams `time_ns,op,offset,size,stream`.
     Recorded,
-    /// Page requests: `W lpn n [arrival_ns]`, also `R`, `T`, `Z`, `F`; `#` starts a comment.
+    /// Page requests: `W lpn n [arrival_ns [stream]]`, also `R`, `T`, `Z`, `F`; `#` starts a comment.
     Pages,
     /// One line per 4 KiB page with a content hash; the lines of a request are merged.
     HashText,
-    /// Parquet with the columns `arrival_ns`, `op`, `volume`, `offset`, `bytes`.
+    /// Parquet with the columns `arrival_ns`, `op`, `volume`, `offset`, `bytes`, `stream`.
     Parquet,
     /// A table, in text or Parquet, whose columns the user names ([`Layout`](crate::Layout)).
     Columns,
@@ -132,12 +132,12 @@ impl Format {
             Format::Vscsi => "CloudPhysics vSCSI, binary, version 1 or 2",
             Format::DiskMon => "DiskMon: number seconds duration disk Read|Write sector sectors",
             Format::Blkreplay => "blkreplay .load: seconds ; sector ; sectors ; R|W ; ...",
-            Format::Recorded => "Floatgate recording: time_ns,op,offset,size (R W T Z F)",
-            Format::Pages => "page text: W|R|T|Z lpn n [arrival_ns]",
+            Format::Recorded => "Floatgate recording: time_ns,op,offset,size[,stream] (R W T Z F)",
+            Format::Pages => "page text: W|R|T|Z lpn n [arrival_ns [stream]]",
             Format::HashText => {
                 "seconds, R|W, sector, bytes, process, device, hash (tabs), a line per 4 KiB page"
             }
-            Format::Parquet => "Parquet: arrival_ns, op, volume, offset, bytes",
+            Format::Parquet => "Parquet: arrival_ns, op, volume, offset, bytes, stream",
             Format::Columns => "a table whose columns are named by --columns",
         }
     }

@@ -24,10 +24,11 @@ pub(crate) mod vscsi;
 
 pub use format::{AddressUnit, BlockEvent, Format, TimeUnit};
 
-use crate::Request;
 use crate::error::{Fault, Position, Stop, excerpt};
 use crate::input::Input;
+use crate::parse::{need, trim};
 use crate::volumes::Volumes;
+use crate::{Request, Stream};
 
 /// What a line or record of a trace is.
 pub(crate) enum Parsed {
@@ -136,10 +137,26 @@ pub(crate) fn request(time: u64, op: crate::Op, volume: u32, offset: u64, bytes:
         arrival_ns: time,
         op,
         volume,
-        stream: crate::Stream::NONE,
+        stream: Stream::NONE,
         offset,
         bytes,
     }
+}
+
+/// The stream in a cell; an empty cell, or one that is not there, names none.
+#[inline]
+pub(crate) fn stream(cell: &[u8]) -> Result<Stream, Fault> {
+    match trim(cell) {
+        [] => Ok(Stream::NONE),
+        cell => stream_of(need(cell, "stream")?),
+    }
+}
+
+/// The stream of a number.
+#[inline]
+pub(crate) fn stream_of(number: u64) -> Result<Stream, Fault> {
+    Stream::new(number)
+        .ok_or_else(|| Fault::new(format!("stream {number}: streams go up to {}", Stream::MAX)))
 }
 
 /// The fault for an operation that a format does not have.

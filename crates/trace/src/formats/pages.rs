@@ -3,11 +3,11 @@
 //! `R` reads, `T` trims, `Z` writes zeroes, `F` (alone, or `F 0 0 [arrival_ns]`) flushes; `#` starts a
 //! comment. The comment `# page_bytes N` says how long a page is; without it, it is the reader's option.
 
-use super::{Format, Parsed, TextFormat, request, unknown_op, wrong_fields};
+use super::{Format, Parsed, TextFormat, request, stream, unknown_op, wrong_fields};
 use crate::error::Fault;
 use crate::parse::{need, number, words};
 use crate::volumes::Volumes;
-use crate::{Op, Request, Stream};
+use crate::{Op, Request};
 
 /// The length of a page when neither the file nor the options say it.
 pub(crate) const DEFAULT_PAGE_BYTES: u32 = 4096;
@@ -81,10 +81,6 @@ impl TextFormat for Pages {
         let lpn = need(f[1], "page number")?;
         let pages = need(f[2], "number of pages")?;
         let time = if n > 3 { need(f[3], "arrival")? } else { 0 };
-        let stream = match n {
-            5 => stream(need(f[4], "stream")?)?,
-            _ => Stream::NONE,
-        };
         let (Some(offset), Some(bytes)) = (
             lpn.checked_mul(self.page_bytes),
             pages.checked_mul(self.page_bytes),
@@ -92,11 +88,9 @@ impl TextFormat for Pages {
             return Err(Fault::new("the request is beyond 2^64 bytes"));
         };
         let request = request(time, op, 0, offset, bytes);
-        Ok(Parsed::One(Request { stream, ..request }))
+        Ok(Parsed::One(Request {
+            stream: stream(f[4])?,
+            ..request
+        }))
     }
-}
-
-fn stream(number: u64) -> Result<Stream, Fault> {
-    Stream::new(number)
-        .ok_or_else(|| Fault::new(format!("stream {number}: streams go up to {}", Stream::MAX)))
 }

@@ -1,7 +1,10 @@
-//! Parquet: Floatgate's own columns `arrival_ns`, `op`, `volume`, `offset`, `bytes`, or those that a [`Layout`] names.
+//! Parquet: Floatgate's own columns `arrival_ns`, `op`, `volume`, `offset`, `bytes`, `stream`, or those that a [`Layout`] names.
 //!
 //! In its own files `op` is text (`R`, `W`, `T`, `Z`, `F` or their words), the others are integers of 32 or 64 bits, and
-//! missing `arrival_ns` and `volume` are 0; further columns are ignored. Columns may be nullable, but not hold a null.
+//! missing `arrival_ns` and `volume` are 0; further columns are ignored. Columns may be nullable, but only `stream` may hold
+//! a null: the request names none.
+
+mod places;
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -10,21 +13,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parquet::basic::Type as Physical;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{
     BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type,
 };
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor};
 
-use super::{Decoder, Parsed, request};
-use crate::Op;
+use super::{Decoder, Parsed, request, stream_of};
 use crate::error::{Fault, Position, Stop, TraceError};
 use crate::input::Input;
-use crate::layout::{Layout, Ops, Place, op_of};
+use crate::layout::{Layout, Ops, op_of};
 use crate::volumes::Volumes;
+use crate::{Op, Request, Stream};
+use places::{own_places, places_of};
 
 /// Rows decoded at a time.
 const BATCH: usize = 8192;
@@ -35,7 +37,9 @@ const OP: usize = 1;
 const VOLUME: usize = 2;
 const OFFSET: usize = 3;
 const SIZE: usize = 4;
-const WHAT: [&str; 5] = ["time", "operation", "volume", "offset", "size"];
+const STREAM: usize = 5;
+const COLUMNS: usize = 6;
+const WHAT: [&str; COLUMNS] = ["time", "operation", "volume", "offset", "size", "stream"];
 
 /// A damaged file can make the library panic; that is an error of the file like any other.
 fn guarded<T>(f: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
@@ -113,7 +117,9 @@ fn whole(value: i64) -> Value<'static> {
 /// The columns of one row group.
 struct Group {
     rows_left: u64,
-    cells: [Option<Cells>; 5],
+    cells: [Option<Cells>; COLUMNS],
+    /// The streams of the decoded rows, if there is a column of them.
+    streams: Vec<Stream>,
 }
 
 pub(crate) struct ParquetDecoder {
@@ -123,7 +129,7 @@ pub(crate) struct ParquetDecoder {
     /// What the user says of the columns; of Floatgate's own, nothing need be said.
     layout: Option<Layout>,
     /// The index of each column among the file's columns.
-    places: [Option<usize>; 5],
+    places: [Option<usize>; COLUMNS],
     group: Option<Group>,
     next_group: usize,
     levels: Vec<i16>,
@@ -223,7 +229,7 @@ impl ParquetDecoder {
         self.next_group += 1;
         let rows = u64::try_from(group.metadata().num_rows())
             .map_err(|_| Fault::new("a row group has a negative number of rows"))?;
-        let mut cells = [const { None }; 5];
+        let mut cells = [const { None }; COLUMNS];
         for (cells, place) in cells.iter_mut().zip(self.places) {
             let Some(place) = place else { continue };
             let chunk = group.metadata().column(place);
@@ -247,6 +253,7 @@ impl ParquetDecoder {
         self.group = Some(Group {
             rows_left: rows,
             cells,
+            streams: Vec::new(),
         });
         Ok(true)
     }
@@ -263,10 +270,14 @@ impl ParquetDecoder {
             return Ok(false);
         };
         let want = group.rows_left.min(BATCH as u64) as usize;
-        for (cells, what) in group.cells.iter_mut().zip(WHAT) {
+        for (column, cells) in group.cells.iter_mut().enumerate() {
             let Some(cells) = cells else { continue };
-            let (rows, values) = cells.read(want, &mut self.levels)?;
-            all_there(rows, values, want, what)?;
+            let (rows, mut values) = cells.read(want, &mut self.levels)?;
+            if column == STREAM {
+                group.streams.clear();
+                values += spread(cells, values, rows, &self.levels, &mut group.streams)?;
+            }
+            all_there(rows, values, want, WHAT[column])?;
         }
         group.rows_left -= want as u64;
         self.decoded = want;
@@ -309,104 +320,36 @@ impl ParquetDecoder {
             }
         };
         let (time, offset, size) = (number(TIME)?, number(OFFSET)?, number(SIZE)?);
-        Ok(Parsed::One(request(time, op, volume, offset, size)))
+        let stream = group.streams.get(row).copied().unwrap_or_default();
+        let request = request(time, op, volume, offset, size);
+        Ok(Parsed::One(Request { stream, ..request }))
     }
 }
 
-/// The places of Floatgate's own columns.
-fn own_places(schema: &SchemaDescriptor) -> Result<[Option<usize>; 5], Fault> {
-    const OWN: [&str; 5] = ["arrival_ns", "op", "volume", "offset", "bytes"];
-    let mut places = [None; 5];
-    for (i, name) in OWN.into_iter().enumerate() {
-        places[i] = column_named(schema, name);
-        let Some(place) = places[i] else {
-            if matches!(i, TIME | VOLUME) {
-                continue;
-            }
-            return Err(no_column(schema, &format!("'{name}'")).hint(
-                "a trace of Floatgate's has the columns op, offset and bytes, and may have arrival_ns and volume; \
-                 of another file say what its columns hold (--columns time=NAME:us,offset=NAME:B,size=NAME:B,op=NAME)",
-            ));
-        };
-        let column = schema.column(place);
-        let fits = match column.physical_type() {
-            Physical::BYTE_ARRAY => i == OP,
-            Physical::INT32 | Physical::INT64 => i != OP,
-            _ => false,
-        };
-        if !fits || column.max_rep_level() > 0 {
-            return Err(wrong_type(&column)
-                .hint("op is text, the other columns are integers of 32 or 64 bits"));
+/// The streams of so many rows, of which these have a value; returns how many have none. Without definition levels the
+/// column cannot hold a null.
+fn spread(
+    cells: &Cells,
+    values: usize,
+    rows: usize,
+    levels: &[i16],
+    streams: &mut Vec<Stream>,
+) -> Result<usize, Fault> {
+    let highest = levels.iter().max().copied().unwrap_or_default();
+    let is_null = |row: usize| values < rows && levels.get(row).is_none_or(|&l| l < highest);
+    let mut next = 0;
+    for row in 0..rows {
+        if values == 0 || is_null(row) {
+            streams.push(Stream::NONE);
+            continue;
         }
-    }
-    Ok(places)
-}
-
-/// The places of the columns that a layout names.
-fn places_of(schema: &SchemaDescriptor, layout: &Layout) -> Result<[Option<usize>; 5], Fault> {
-    let mut places = [None; 5];
-    let op = match &layout.op {
-        Ops::All(_) => None,
-        Ops::Column(place, _) => Some(place),
-    };
-    let wanted = [
-        layout.time.as_ref().map(|column| &column.place),
-        op,
-        layout.volume.as_ref(),
-        Some(&layout.offset.place),
-        Some(&layout.size.place),
-    ];
-    for (i, wanted) in wanted.into_iter().enumerate() {
-        let Some(wanted) = wanted else { continue };
-        let place = match wanted {
-            Place::Number(number) => Some(*number).filter(|&at| at < schema.num_columns()),
-            Place::Name(name) => column_named(schema, name),
-        };
-        let Some(place) = place else {
-            return Err(no_column(schema, &wanted.describe()));
-        };
-        let column = schema.column(place);
-        let fits = match column.physical_type() {
-            Physical::INT32 | Physical::INT64 => true,
-            Physical::FLOAT | Physical::DOUBLE => !matches!(i, OP | VOLUME),
-            Physical::BYTE_ARRAY => matches!(i, OP | VOLUME),
-            Physical::BOOLEAN => i == OP,
-            _ => false,
-        };
-        if !fits || column.max_rep_level() > 0 {
-            return Err(wrong_type(&column).hint(format!(
-                "times, offsets and sizes are numbers, operations and volumes are texts or whole numbers; this is \
-                 to hold the {}",
-                WHAT[i]
-            )));
+        if next == values {
+            return Err(Fault::new("the column with the stream is damaged"));
         }
-        places[i] = Some(place);
+        streams.push(stream_of(scaled(cells.value(next), 1, STREAM)?)?);
+        next += 1;
     }
-    Ok(places)
-}
-
-fn column_named(schema: &SchemaDescriptor, name: &str) -> Option<usize> {
-    let columns = schema.columns();
-    let is = |column: &ColumnDescPtr| column.path().string() == name;
-    columns.iter().position(is)
-}
-
-fn no_column(schema: &SchemaDescriptor, wanted: &str) -> Fault {
-    let names = schema.columns().iter().take(20);
-    let names: Vec<String> = names.map(|column| column.path().string()).collect();
-    Fault::new(format!(
-        "the Parquet file has no column {}; it has: {}",
-        wanted.trim_start_matches("column "),
-        names.join(", ")
-    ))
-}
-
-fn wrong_type(column: &ColumnDescPtr) -> Fault {
-    Fault::new(format!(
-        "the column '{}' has the wrong type {}",
-        column.path().string(),
-        column.physical_type()
-    ))
+    Ok(rows - next)
 }
 
 /// Checks that a column returned all requested rows, and no nulls.

@@ -1,11 +1,15 @@
 //! Floatgate's own recordings: a line `time_ns,op,offset,size` in nanoseconds and bytes, after a header
-//! with these names. Operations: `R`, `W`, `T` (trim), `Z` (write zeroes), `F` (flush).
+//! with these names. Operations: `R`, `W`, `T` (trim), `Z` (write zeroes), `F` (flush). With a fifth name, `stream`, a line
+//! may have a fifth cell, empty where the request names none.
 
-use super::{Format, Parsed, TextFormat, request, unknown_op, wrong_fields};
-use crate::Op;
+use super::{Format, Parsed, TextFormat, request, stream, unknown_op, wrong_fields};
 use crate::error::Fault;
 use crate::parse::{need, split, trim};
 use crate::volumes::Volumes;
+use crate::{Op, Request};
+
+/// The header of a recording with streams. Only by it is one known: its lines look like those of other formats.
+pub(crate) const WITH_STREAMS: &[u8] = b"time_ns,op,offset,size,stream";
 
 pub(crate) struct Recorded;
 
@@ -15,8 +19,8 @@ impl TextFormat for Recorded {
         if line[0] == b'#' {
             return Ok(Parsed::Skip);
         }
-        let (f, n) = split::<4>(line, b',');
-        if n != 4 {
+        let (f, n) = split::<5>(line, b',');
+        if !(4..=5).contains(&n) {
             return Err(wrong_fields(n, Format::Recorded));
         }
         if f[0] == b"time_ns" {
@@ -30,6 +34,10 @@ impl TextFormat for Recorded {
         .ok_or_else(|| unknown_op(f[1], "R, W, T, Z or F"))?;
         let offset = need(f[2], "offset")?;
         let bytes = need(f[3], "size")?;
-        Ok(Parsed::One(request(time, op, 0, offset, bytes)))
+        let request = request(time, op, 0, offset, bytes);
+        Ok(Parsed::One(Request {
+            stream: stream(f[4])?,
+            ..request
+        }))
     }
 }

@@ -18,6 +18,7 @@
 //! ```
 
 mod arrival;
+mod cases;
 mod opened;
 mod params;
 mod patterns;
@@ -33,8 +34,9 @@ pub use opened::{is_generated, open};
 pub use params::{GeneratorInfo, ParamInfo, generators};
 pub use rng::SplitMix64;
 
-use crate::{Op, Request};
+use crate::{Op, Request, Stream};
 use arrival::Clock;
+use cases::Hinted;
 use params::Values;
 use patterns::{Mixed, Randomness, Sequential, Skew, Step, Tpcc, Uniform, Zipf, zipf_sums};
 
@@ -49,6 +51,9 @@ pub struct PageRequest {
     pub lpn: u64,
     /// The number of pages, at least 1.
     pub n: u32,
+    /// The stream of a write, from generators that have streams.
+    #[serde(default)]
+    pub stream: Stream,
 }
 
 impl PageRequest {
@@ -60,7 +65,7 @@ impl PageRequest {
             arrival_ns: self.arrival_ns,
             op: self.op,
             volume: 0,
-            stream: crate::Stream::NONE,
+            stream: self.stream,
             offset,
             bytes: if bytes > u64::MAX - offset {
                 u64::MAX - offset
@@ -107,8 +112,31 @@ pub type Requests = Box<dyn Iterator<Item = PageRequest> + Send>;
 pub fn build(name: &str, params: &[(&str, &str)]) -> Result<Requests, GenerateError> {
     let values = Values::new(name, params)?;
     let seed = values.number("seed", 0, u64::MAX)?;
-    let mut random = SplitMix64::new(seed);
-    let steps: Box<dyn Iterator<Item = Step> + Send> = match name {
+    let random = SplitMix64::new(seed);
+    let steps: Box<dyn Iterator<Item = Hinted> + Send> = match name {
+        "cachelib" => Box::new(cases::cachelib(&values, random)?),
+        "kv-cache" => Box::new(cases::kv_cache(&values, random)?),
+        _ => Box::new(plain(name, &values, random)?.map(|step| (step, Stream::NONE))),
+    };
+    let mut clock = Clock::new(values.arrival()?, seed);
+    Ok(Box::new(steps.map(move |((op, lpn, n), stream)| {
+        PageRequest {
+            arrival_ns: clock.tick(),
+            op,
+            lpn,
+            n,
+            stream,
+        }
+    })))
+}
+
+/// A generator without streams.
+fn plain(
+    name: &str,
+    values: &Values<'_>,
+    mut random: SplitMix64,
+) -> Result<Box<dyn Iterator<Item = Step> + Send>, GenerateError> {
+    Ok(match name {
         "skew" => {
             let space = values.space()?;
             let distinct = values.number("distinct", 1, space)?;
@@ -136,10 +164,10 @@ pub fn build(name: &str, params: &[(&str, &str)]) -> Result<Requests, GenerateEr
             let working = space * values.percent("working")? / 100;
             let reads = values.number("reads", 0, 99)?;
             let left = values.number("writes", 1, u64::MAX)?;
-            let tiers = tiers::tiers(&values, working)?;
+            let tiers = tiers::tiers(values, working)?;
             let pages = random.permutation(space as u32);
             Box::new(Tpcc {
-                pages: tiers::place(&values, &tiers, pages)?,
+                pages: tiers::place(values, &tiers, pages)?,
                 random,
                 tiers,
                 space,
@@ -212,14 +240,7 @@ pub fn build(name: &str, params: &[(&str, &str)]) -> Result<Requests, GenerateEr
                 left: values.number("requests", 1, u64::MAX)?,
             })
         }
-    };
-    let mut clock = Clock::new(values.arrival()?, seed);
-    Ok(Box::new(steps.map(move |(op, lpn, n)| PageRequest {
-        arrival_ns: clock.tick(),
-        op,
-        lpn,
-        n,
-    })))
+    })
 }
 
 /// Zipf's table is limited to 2 GiB.

@@ -58,6 +58,8 @@ const READS: ParamInfo = param(
     "0",
     "share of the requests that are reads; it may have one decimal",
 );
+const PAGE_WRITES: ParamInfo = param("page_writes", "pages", "1000000", "length of the workload");
+const RUN: ParamInfo = param("n", "pages", "64", "pages of a run, which is one request");
 const ARRIVAL: ParamInfo = param(
     "arrival",
     "",
@@ -241,6 +243,57 @@ const GENERATORS: &[GeneratorInfo] = &[
                 "front",
                 "where the others go: front (on from the last sequential one) or continue (on from the last request, as in Iometer)",
             ),
+            SEED,
+            ARRIVAL,
+            GAP,
+        ],
+    },
+    GeneratorInfo {
+        name: "cachelib",
+        summary: "a cache with small objects in pages written at random (stream 0) and large ones in a ring of runs (stream 1)",
+        source: "the case that CacheLib's manual measures flexible data placement with",
+        params: &[
+            SPACE,
+            PAGE_WRITES,
+            param(
+                "small",
+                "%",
+                "4",
+                "share of the space that small objects have",
+            ),
+            param(
+                "small_writes",
+                "%",
+                "60",
+                "share of the pages written that are small objects'",
+            ),
+            RUN,
+            SEED,
+            ARRIVAL,
+            GAP,
+        ],
+    },
+    GeneratorInfo {
+        name: "kv-cache",
+        summary: "writers that append in rings of their own, each a stream, some more often than others",
+        source: "after LMCache's measurement of flexible data placement; rates and order are ours",
+        params: &[
+            SPACE,
+            PAGE_WRITES,
+            param("writers", "", "9", "number of writers"),
+            param(
+                "theta",
+                "",
+                "1",
+                "rates of the writers: the i-th has weight 1 / i^theta, all are alike with 0",
+            ),
+            param(
+                "elsewhere",
+                "%",
+                "5",
+                "share of the requests that go anywhere in the writer's ring, not to its next place",
+            ),
+            RUN,
             SEED,
             ARRIVAL,
             GAP,

@@ -312,6 +312,72 @@ fn read_shares_with_a_decimal() {
     assert_eq!((reads("0"), reads("0.0"), reads("100")), (0, 0, 100_000));
 }
 
+/// Pages written by stream, and whether each stream stays in its part of the space.
+fn by_stream(requests: &[PageRequest], part: impl Fn(u32) -> std::ops::Range<u64>) -> Vec<u64> {
+    let mut pages = Vec::new();
+    for r in requests {
+        let stream = r.stream.number().unwrap();
+        assert!(part(stream).contains(&r.lpn) && r.lpn + u64::from(r.n) <= part(stream).end);
+        pages.resize(pages.len().max(stream as usize + 1), 0);
+        pages[stream as usize] += u64::from(r.n);
+    }
+    pages
+}
+
+#[test]
+fn a_cache_has_small_objects_at_random_and_large_ones_in_a_ring() {
+    let requests = all(
+        "cachelib",
+        &[("space", "10000"), ("page_writes", "200000"), ("n", "64")],
+    );
+    // 150 runs of 64 pages in 9,600; 400 pages are 4 %.
+    let parts = [0..400, 400..10_000];
+    let pages = by_stream(&requests, |stream| parts[stream as usize].clone());
+    assert_eq!(pages.iter().sum::<u64>(), 200_000);
+    assert!((118_000..122_000).contains(&pages[0]), "{pages:?}");
+    let runs: Vec<&PageRequest> = requests.iter().filter(|r| r.n > 1).collect();
+    assert!(runs.len() > 1000);
+    for (i, run) in runs.iter().enumerate() {
+        assert_eq!(run.lpn, 400 + i as u64 % 150 * 64);
+    }
+    let none = [("small_writes", "0"), ("page_writes", "100")];
+    let last = all("cachelib", &none).pop().unwrap();
+    assert_eq!((last.n, last.stream.number()), (36, Some(1)));
+}
+
+#[test]
+fn writers_append_in_rings_of_their_own() {
+    let base = [
+        ("space", "2700"),
+        ("n", "10"),
+        ("page_writes", "1000000"),
+        ("writers", "9"),
+    ];
+    let rings = [("elsewhere", "0")];
+    let part = |writer: u32| u64::from(writer) * 300..u64::from(writer + 1) * 300;
+    let alike = all("kv-cache", &[&base[..], &rings, &[("theta", "0")]].concat());
+    let pages = by_stream(&alike, part);
+    assert!(
+        pages.iter().all(|p| (109_000..113_000).contains(p)),
+        "{pages:?}"
+    );
+    let requests = all("kv-cache", &[&base[..], &rings, &[("theta", "1")]].concat());
+    let pages = by_stream(&requests, part);
+    // Weights 1, 1/2, .. 1/9 of 2.829.
+    assert!((350_000..358_000).contains(&pages[0]), "{pages:?}");
+    assert!((38_000..41_000).contains(&pages[8]), "{pages:?}");
+    let of_one = requests.iter().filter(|r| r.stream.number() == Some(2));
+    for (i, r) in of_one.enumerate() {
+        assert_eq!(r.lpn, 600 + i as u64 % 30 * 10);
+    }
+    let elsewhere = all("kv-cache", &[&base[..], &[("elsewhere", "100")]].concat());
+    by_stream(&elsewhere, part);
+    let starts: std::collections::BTreeSet<u64> = elsewhere.iter().map(|r| r.lpn).collect();
+    assert_eq!(starts.len(), 270);
+    let in_order = elsewhere.windows(2).filter(|w| w[1].lpn == w[0].lpn + 10);
+    assert!(in_order.count() < elsewhere.len() / 20);
+}
+
 #[test]
 fn wrong_parameters() {
     let message = |name: &str, params: &[(&str, &str)]| match build(name, params) {
@@ -336,5 +402,8 @@ fn wrong_parameters() {
     assert!(message("zipf", &[("reads", "99.95")]).contains("one decimal"));
     assert!(message("zipf", &[("theta", "nan")]).contains("theta"));
     assert!(message("sequential", &[("space", "2"), ("streams", "3")]).contains("small"));
+    assert!(message("cachelib", &[("space", "65")]).contains("no room"));
+    assert!(message("cachelib", &[("small", "0")]).contains("from 1 to 99"));
+    assert!(message("kv-cache", &[("space", "512")]).contains("small"));
     assert!(message("uniform", &[("arrival", "often")]).contains("fixed"));
 }

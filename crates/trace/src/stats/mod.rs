@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 
 pub use result::{
     Classes, IntervalBound, Intervals, SecondChance, SizeClass, SkewPoint, Statistics,
-    VolumeStatistics,
+    StreamStatistics, VolumeStatistics,
 };
 
 use crate::{Op, Request};
@@ -157,6 +157,7 @@ pub struct Stats {
     ends: Vec<(u32, u64)>,
     next_end: usize,
     volumes: BTreeMap<u32, VolumeStatistics>,
+    streams: BTreeMap<u32, StreamStatistics>,
 }
 
 impl Stats {
@@ -183,6 +184,7 @@ impl Stats {
             ends: Vec::new(),
             next_end: 0,
             volumes: BTreeMap::new(),
+            streams: BTreeMap::new(),
         }
     }
 
@@ -206,6 +208,12 @@ impl Stats {
                 result.bytes_written += request.bytes;
                 volume.writes += 1;
                 volume.bytes_written += request.bytes;
+                if let Some(number) = request.stream.number() {
+                    let stream = self.streams.entry(number).or_default();
+                    stream.stream = number;
+                    stream.writes += 1;
+                    stream.bytes_written += request.bytes;
+                }
             }
             Op::Trim => {
                 result.trims += 1;
@@ -338,6 +346,7 @@ impl Stats {
             result.write_sizes = self.sizes.finish();
         }
         result.volumes = self.volumes.into_values().collect();
+        result.streams = self.streams.into_values().collect();
         result
     }
 

@@ -77,6 +77,8 @@ pub struct Statistics {
     pub write_sizes: Vec<SizeClass>,
     /// Volume by volume, by number.
     pub volumes: Vec<VolumeStatistics>,
+    /// Stream by stream, by number; writes without one are in none.
+    pub streams: Vec<StreamStatistics>,
 }
 
 /// The distribution of write intervals: for two consecutive writes of a page, the number of page
@@ -197,4 +199,15 @@ pub struct VolumeStatistics {
     pub footprint_pages: u64,
     /// Highest byte address (exclusive) of a read or write.
     pub span: u64,
+}
+
+/// The writes that name a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamStatistics {
+    /// Its number.
+    pub stream: u32,
+    /// Write requests.
+    pub writes: u64,
+    /// Bytes written.
+    pub bytes_written: u64,
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::generate;
+use crate::{Stream, generate};
 
 /// A trace of pages of one byte each, so that pages, units and bytes are the same.
 fn pages(trace: &[(Op, u64, u64)], options: StatsOptions) -> Statistics {
@@ -251,4 +251,31 @@ fn survivors_that_die_in_the_next_window() {
             && "-1%".parse::<LogSize>().is_err()
             && "x".parse::<LogSize>().is_err()
     );
+}
+
+#[test]
+fn streams_are_of_writes() {
+    let mut stats = Stats::new(StatsOptions::default());
+    for (op, stream, bytes) in [
+        (Op::Write, Stream::new(4), 4096),
+        (Op::Write, None, 512),
+        (Op::Write, Stream::new(1), 8192),
+        (Op::Read, Stream::new(4), 4096),
+        (Op::Write, Stream::new(4), 4096),
+    ] {
+        stats.add(&Request {
+            arrival_ns: 0,
+            op,
+            volume: 0,
+            stream: stream.unwrap_or_default(),
+            offset: 0,
+            bytes,
+        });
+    }
+    let of = |stream, writes, bytes_written| StreamStatistics {
+        stream,
+        writes,
+        bytes_written,
+    };
+    assert_eq!(stats.finish().streams, [of(1, 1, 8192), of(4, 2, 8192)]);
 }

@@ -1,7 +1,7 @@
 //! The lines of the text formats.
 
 use super::summary::WriteSummary;
-use crate::{Format, Op, Request};
+use crate::{Format, Op, Request, Stream};
 
 /// The time of the first request in formats with a calendar: 2024-01-01 as 100 ns since 1601.
 const FILETIME_BASE: u64 = 133_485_408_000_000_000;
@@ -12,7 +12,14 @@ pub(crate) struct Lines {
     page_bytes: u64,
     /// fio: the volumes already announced.
     announced: std::collections::BTreeSet<u32>,
+    /// Recordings: the requests up to the first write, which tells whether there is a column of streams.
+    held: Option<Vec<Request>>,
+    /// Whether the format has a place for streams.
+    streams: bool,
 }
+
+/// Most requests that are held back.
+const HELD: usize = 1 << 16;
 
 /// A number in decimal.
 fn push(line: &mut Vec<u8>, mut value: u64) {
@@ -53,13 +60,19 @@ impl Lines {
             format,
             page_bytes: u64::from(if page_bytes == 0 { 4096 } else { page_bytes }),
             announced: std::collections::BTreeSet::new(),
+            held: (format == Format::Recorded).then(Vec::new),
+            streams: format == Format::Pages,
         }
     }
 
     /// What precedes the first request.
     pub fn header(&self, out: &mut Vec<u8>) {
         match self.format {
-            Format::Recorded => out.extend_from_slice(b"time_ns,op,offset,size\n"),
+            Format::Recorded if self.held.is_some() => {}
+            Format::Recorded => {
+                out.extend_from_slice(b"time_ns,op,offset,size");
+                out.extend_from_slice(if self.streams { b",stream\n" } else { b"\n" });
+            }
             Format::FioIolog => out.extend_from_slice(b"fio version 3 iolog\n"),
             Format::Pages => {
                 out.extend_from_slice(b"# page_bytes ");
@@ -70,13 +83,42 @@ impl Lines {
         }
     }
 
-    /// The line of a request; nothing if the format cannot express it.
+    /// The line of a request; nothing if the format cannot express it, or if it is held back for now.
     pub fn line(
         &mut self,
         request: &Request,
         out: &mut Vec<u8>,
         summary: &mut WriteSummary,
     ) -> Result<(), String> {
+        let Some(held) = &mut self.held else {
+            return self.put(request, out, summary);
+        };
+        held.push(*request);
+        match request.op == Op::Write || held.len() == HELD {
+            true => self.release(out, summary),
+            false => Ok(()),
+        }
+    }
+
+    /// The header and what was held back.
+    pub fn release(&mut self, out: &mut Vec<u8>, summary: &mut WriteSummary) -> Result<(), String> {
+        let Some(held) = self.held.take() else {
+            return Ok(());
+        };
+        self.streams = held.iter().any(|request| request.stream != Stream::NONE);
+        self.header(out);
+        held.iter()
+            .try_for_each(|request| self.put(request, out, summary))
+    }
+
+    fn put(
+        &mut self,
+        request: &Request,
+        out: &mut Vec<u8>,
+        summary: &mut WriteSummary,
+    ) -> Result<(), String> {
+        let stream = request.stream.number();
+        summary.streams_lost += u64::from(stream.is_some() && !self.streams);
         let letter = request.op.letter() as u8;
         let (time, volume) = (request.arrival_ns, u64::from(request.volume));
         match self.format {
@@ -86,6 +128,11 @@ impl Lines {
                 out.extend_from_slice(&[b',', letter]);
                 push_field(out, b',', request.offset);
                 push_field(out, b',', request.bytes);
+                match stream.filter(|_| self.streams) {
+                    Some(stream) => push_field(out, b',', stream.into()),
+                    None if self.streams => out.push(b','),
+                    None => {}
+                }
             }
             Format::Pages => {
                 summary.volumes_lost += u64::from(volume != 0);
@@ -105,7 +152,7 @@ impl Lines {
                 push_field(out, b' ', lpn);
                 push_field(out, b' ', pages);
                 push_field(out, b' ', time);
-                if let Some(stream) = request.stream.number() {
+                if let Some(stream) = stream {
                     push_field(out, b' ', stream.into());
                 }
             }

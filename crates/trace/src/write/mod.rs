@@ -179,10 +179,17 @@ impl Writer {
             path,
             body,
             mut summary,
+            mut line,
             ..
         } = self;
         let file = match body {
-            Body::Lines(sink, _) => sink.finish(),
+            Body::Lines(mut sink, mut lines) => {
+                line.clear();
+                lines
+                    .release(&mut line, &mut summary)
+                    .map_err(|message| TraceError::file(&path.display().to_string(), message))?;
+                sink.write_all(&line).and_then(|()| sink.finish())
+            }
             #[cfg(feature = "parquet")]
             Body::Parquet(writer) => writer.finish(),
         };

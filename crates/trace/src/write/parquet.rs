@@ -1,9 +1,9 @@
-//! Traces in Parquet: the columns `arrival_ns`, `op`, `volume`, `offset`, `bytes`.
+//! Traces in Parquet: the columns `arrival_ns`, `op`, `volume`, `offset`, `bytes`, `stream`.
 
 use std::io;
 
 use crate::Request;
-use crate::columns::{Column, Kind, ParquetTable};
+use crate::columns::{Column, Kind, NONE, ParquetTable};
 use crate::outfile::OutFile;
 
 /// The letters of [`crate::Op`], in its order.
@@ -30,6 +30,10 @@ const COLUMNS: &[Column] = &[
         name: "bytes",
         kind: Kind::Number,
     },
+    Column {
+        name: "stream",
+        kind: Kind::Sparse,
+    },
 ];
 
 pub(crate) struct ParquetWriter(ParquetTable);
@@ -46,6 +50,7 @@ impl ParquetWriter {
             request.volume.into(),
             request.offset,
             request.bytes,
+            request.stream.number().map_or(NONE, u64::from),
         ];
         self.0.row(&cells, &[])
     }

@@ -15,6 +15,8 @@ pub struct WriteSummary {
     pub times_cut: u64,
     /// Requests of a volume other than 0 that were written to a format without volumes.
     pub volumes_lost: u64,
+    /// Requests with a stream that were written to a format without streams, or to a recording whose first write has none.
+    pub streams_lost: u64,
     /// The length of the file.
     pub file_bytes: u64,
 }
