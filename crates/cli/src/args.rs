@@ -108,7 +108,9 @@ fn window_ns(text: &str) -> Result<Range<u64>, String> {
     let (from, to) = text.split_once(':').ok_or_else(told)?;
     let ns = |text: &str| {
         let seconds: f64 = text.trim().parse().ok()?;
-        (seconds >= 0.0 && seconds < 9e9).then_some((seconds * 1e9).round() as u64)
+        (0.0..9e9)
+            .contains(&seconds)
+            .then_some((seconds * 1e9).round() as u64)
     };
     let (from, to) = ns(from).zip(ns(to)).ok_or_else(told)?;
     match from < to {

@@ -7,9 +7,7 @@ use floatgate_core::report::Cause;
 
 use super::machine::{add_ns, mul_ns};
 use super::pcm::ReadFirst;
-use super::{
-    Clock, Completion, Does, FlashOp, Machine, Note, OpKind, Operation, Phases, TIME_MAX_NS,
-};
+use super::{Clock, Completion, FlashOp, Machine, Note, OpKind, Operation, Phases, TIME_MAX_NS};
 
 /// The end of an operation, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -75,8 +73,7 @@ pub struct Closed {
     /// For those who record requests: the devices when they were looked at last, and what came to light.
     seen: Vec<Device>,
     notes: Vec<Note>,
-    keeps_operations: bool,
-    operations: Vec<Operation>,
+    no_operations: Vec<Operation>,
 }
 
 impl Closed {
@@ -92,36 +89,15 @@ impl Closed {
     /// Lets `device` do operations that cost `cost`, one after the other;
     /// returns the end of the last one.
     #[inline(always)]
-    fn occupy(
-        &mut self,
-        number: usize,
-        cost: Cost,
-        after: KnownEnd,
-        (does, cause): (Does, Cause),
-    ) -> KnownEnd {
-        let device = &mut self.devices[number];
+    fn occupy(&mut self, device: usize, cost: Cost, after: KnownEnd) -> KnownEnd {
+        let device = &mut self.devices[device];
         let start_ns = self.at_ns.max(device.free_ns).max(after.0);
         let end_ns = add_ns(start_ns, cost.total_ns);
         device.free_ns = end_ns;
         device.busy_ns = device.busy_ns.saturating_add(cost.total_ns);
         device.bus_ns = device.bus_ns.saturating_add(cost.bus_ns);
         self.open.later_start_ns = self.open.later_start_ns.min(start_ns);
-        if self.keeps_operations {
-            self.tell(number, does, cause, start_ns, end_ns);
-        }
         KnownEnd(end_ns)
-    }
-
-    #[cold]
-    fn tell(&mut self, device: usize, does: Does, cause: Cause, start_ns: u64, end_ns: u64) {
-        self.operations.push(Operation {
-            die: device as u32,
-            does,
-            cause,
-            request: self.is_open.then_some(self.open.request),
-            start_ns,
-            end_ns,
-        });
     }
 
     #[inline]
@@ -186,8 +162,7 @@ impl Clock for Closed {
             any_closed: false,
             seen: Vec::new(),
             notes: Vec::new(),
-            keeps_operations: false,
-            operations: Vec::new(),
+            no_operations: Vec::new(),
         }
     }
 
@@ -207,7 +182,7 @@ impl Clock for Closed {
         } else {
             self.machine.phases(op).into()
         };
-        self.occupy(device, cost, after, (Does::One(op.kind), op.cause))
+        self.occupy(device, cost, after)
     }
 
     /// Closed form: copy `m` ends at `F + m (2c + xr + xw + tR + tPROG)`, with
@@ -217,7 +192,7 @@ impl Clock for Closed {
         die: u32,
         pages: u32,
         copyback: bool,
-        cause: Cause,
+        _cause: Cause,
         after: KnownEnd,
     ) -> KnownEnd {
         if pages == 0 {
@@ -238,11 +213,7 @@ impl Clock for Closed {
             run.total_ns = add_ns(run.total_ns, mul_ns(cost.total_ns, pages.into()));
             run.bus_ns = add_ns(run.bus_ns, mul_ns(cost.bus_ns, pages.into()));
         }
-        let does = Does::Copies {
-            pages,
-            inside: copyback,
-        };
-        self.occupy(device, run, after, (does, cause))
+        self.occupy(device, run, after)
     }
 
     #[inline]
@@ -360,11 +331,9 @@ impl Clock for Closed {
         devices.chain(chips).max().unwrap_or(0)
     }
 
-    fn watch(&mut self, operations: bool) {
+    fn watch(&mut self, _operations: bool) {
         self.seen.clone_from(&self.devices);
         self.notes.clear();
-        self.operations.clear();
-        self.keeps_operations = operations;
     }
 
     fn watched(&mut self, request: Option<u64>) {
@@ -396,7 +365,7 @@ impl Clock for Closed {
     }
 
     fn operations(&mut self) -> &mut Vec<Operation> {
-        &mut self.operations
+        &mut self.no_operations
     }
 
     fn reset(&mut self) {

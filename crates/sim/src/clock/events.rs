@@ -90,6 +90,8 @@ pub struct Events {
     watch: Option<Box<Watch>>,
     no_notes: Vec<Note>,
     no_operations: Vec<Operation>,
+    /// Why the newest operation is done, for them.
+    cause: Cause,
 }
 
 impl Events {
@@ -123,14 +125,7 @@ impl Events {
     }
 
     /// Issues an operation, or `copies` copies in a run.
-    fn issue_row(
-        &mut self,
-        device: u32,
-        shape: u32,
-        copies: u32,
-        cause: Cause,
-        after: EventToken,
-    ) -> EventToken {
+    fn issue_row(&mut self, device: u32, shape: u32, copies: u32, after: EventToken) -> EventToken {
         debug_assert!(
             self.at_ns >= self.floor_ns,
             "an operation at {} ns, but asks are granted up to {} ns",
@@ -161,13 +156,13 @@ impl Events {
             && let Some((start_ns, end_ns)) = self.end_at_once(device, shape, copies, release_ns)
         {
             if self.watch.is_some() {
-                let operation = self.operation(device, shape, copies, cause);
+                let operation = self.operation(device, shape, copies);
                 self.tell_at_once(operation, free_ns, start_ns, end_ns);
             }
             return EventToken::known(end_ns);
         }
         if self.watch.is_some() {
-            let operation = self.operation(device, shape, copies, cause);
+            let operation = self.operation(device, shape, copies);
             self.tell_queued(operation);
         }
         // When a PCM write that can be put off starts, its request may be long over.
@@ -188,7 +183,7 @@ impl Events {
     }
 
     /// An operation as it is told, without its times.
-    fn operation(&self, device: u32, shape: u32, copies: u32, cause: Cause) -> Operation {
+    fn operation(&self, device: u32, shape: u32, copies: u32) -> Operation {
         let does = match OpKind::ALL.get(shape as usize) {
             Some(&kind) => Does::One(kind),
             None if shape == copy_shape(false) || shape == copy_shape(true) => Does::Copies {
@@ -201,7 +196,7 @@ impl Events {
         Operation {
             die: device,
             does,
-            cause,
+            cause: self.cause,
             request: self.requests.open(),
             start_ns: 0,
             end_ns: 0,
@@ -350,6 +345,7 @@ impl Clock for Events {
             watch: None,
             no_notes: Vec::new(),
             no_operations: Vec::new(),
+            cause: Cause::Host,
         };
         events.open_gates();
         events
@@ -367,7 +363,8 @@ impl Clock for Events {
         }
         let device = self.device_of(op);
         let shape = self.shape(op);
-        self.issue_row(device, shape, 1, op.cause, after)
+        self.cause = op.cause;
+        self.issue_row(device, shape, 1, after)
     }
 
     fn copies(
@@ -382,7 +379,8 @@ impl Clock for Events {
             return after;
         }
         let device = self.device_of(FlashOp::new(OpKind::CopyBack, die));
-        self.issue_row(device, copy_shape(copyback), pages, cause, after)
+        self.cause = cause;
+        self.issue_row(device, copy_shape(copyback), pages, after)
     }
 
     fn join(&mut self, a: EventToken, b: EventToken) -> EventToken {

@@ -223,7 +223,7 @@ pub trait Clock: Sized {
     fn notes(&mut self) -> &mut Vec<Note>;
 
     /// The operations whose end has become known since they were taken out last, if they are kept; of a die in their
-    /// order. Chips that read first are not in them.
+    /// order. Chips that read first are not in them. [`Closed`] keeps none: it would pay for it in every run.
     fn operations(&mut self) -> &mut Vec<Operation>;
 
     /// All dies and buses are free at 0 again, statistics are 0, requests and

@@ -27,7 +27,8 @@ impl Events {
         let busy = &mut self.die_busy_ns[device as usize];
         *busy = busy.saturating_add(total_ns);
         if op.kind == OpKind::PcmWrite {
-            self.issue_row(device, self.gate, 1, op.cause, after);
+            self.cause = op.cause;
+            self.issue_row(device, self.gate, 1, after);
             return EventToken::NOTHING;
         }
         debug_assert_eq!(after, EventToken::NOTHING, "a PCM read waits for nothing");
