@@ -4,6 +4,7 @@ mod crash;
 mod device;
 mod record;
 
+use std::ops::Range;
 use std::path::PathBuf;
 
 pub use crash::CrashExploreArgs;
@@ -101,6 +102,23 @@ It describes run, compare, sweep, fleet, bench and recovery. docs/record.md tell
     },
 }
 
+/// `FROM:TO` in seconds as nanoseconds.
+fn window_ns(text: &str) -> Result<Range<u64>, String> {
+    let told = || format!("{text:?}: two times in seconds with a colon between, as 10:10.5");
+    let (from, to) = text.split_once(':').ok_or_else(told)?;
+    let ns = |text: &str| {
+        let seconds: f64 = text.trim().parse().ok()?;
+        (0.0..9e9)
+            .contains(&seconds)
+            .then_some((seconds * 1e9).round() as u64)
+    };
+    let (from, to) = ns(from).zip(ns(to)).ok_or_else(told)?;
+    match from < to {
+        true => Ok(from..to),
+        false => Err(format!("{text:?}: the first time is the earlier one")),
+    }
+}
+
 /// `floatgate explain`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -170,6 +188,7 @@ impl Setup {
   floatgate run --scheme fast --slowest 20 --report fast.html
   floatgate run --config ssd.toml --json > result.json
   floatgate run --scheme fast --requests-out rows.parquet --series-out series.csv
+  floatgate run --scheme fast --timeline fast.json.gz --timeline-between 20:21     (open it in ui.perfetto.dev)
   floatgate run --scheme page --set 'run.ageing=[\"overwrite:0.5\", \"settle\"]' --report page.html
   floatgate run --scheme fast --set run.ageing=settle --save-state aged.state
   floatgate run --load-state aged.state --trace web.csv.gz
@@ -195,6 +214,12 @@ pub struct RunArgs {
     /// Write one row a block to this file: .parquet or .csv
     #[arg(long, value_name = "FILE")]
     pub blocks_out: Option<PathBuf>,
+    /// Write every operation of the flash to this file, for ui.perfetto.dev: .json or .json.gz
+    #[arg(long, value_name = "FILE")]
+    pub timeline: Option<PathBuf>,
+    /// Of the timeline only what lies between these times of the run, in seconds
+    #[arg(long, value_name = "FROM:TO", requires = "timeline", value_parser = window_ns)]
+    pub timeline_between: Option<Range<u64>>,
     /// Save the device to this file once it is aged, before the run
     #[arg(long, value_name = "FILE", conflicts_with = "load_state")]
     pub save_state: Option<PathBuf>,

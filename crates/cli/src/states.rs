@@ -342,6 +342,7 @@ impl DeviceFiles<'_> {
             .map(|path| move |state: Vec<u8>| write(path, &state));
         let besides = Besides {
             rows: besides.rows.map(|rows| rows as _),
+            operations: besides.operations.map(|take| take as _),
             blocks: besides.blocks,
             load: state,
             save: save.as_mut().map(|save| save as _),

@@ -13,6 +13,7 @@ use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
 
 use common::{Place, small_trace};
+use floatgate_sim::record::Series;
 
 const GENERATE: &str = "trace generate uniform --set space=64 --set requests=50";
 
@@ -488,4 +489,56 @@ fn a_trace_from_a_pipe_is_played() {
         let played = ran.record().counters.host.page_writes;
         assert_eq!(played, whole.counters.host.page_writes, "{arguments}");
     }
+}
+
+/// The timeline has the operations of the run, and the run is the same with it, but for when a response is noted in the
+/// series: at its end, and not at its begin.
+#[test]
+fn a_timeline_changes_nothing_and_has_every_operation() {
+    let place = Place::new();
+    small_trace(&place);
+    let run = "run --json --trace t.pages --scheme fast --set device.page_bytes=2048";
+    let plain = place.run(run).ok();
+    let timed = place.run(&format!("{run} --timeline t.json")).ok();
+    let (mut with, mut without) = (timed.record(), plain.record());
+    for record in [&mut with, &mut without] {
+        record.series = Series::default();
+    }
+    assert!(with == without, "the records differ");
+    let text = std::fs::read_to_string(place.path("t.json")).expect("the file");
+    let timeline: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let events = timeline["traceEvents"].as_array().expect("events");
+    let count = |name: &str| -> u64 {
+        let named = events.iter().filter(|event| event["name"] == name);
+        named
+            .map(|event| event["args"]["pages"].as_u64().unwrap_or(1))
+            .sum()
+    };
+    let flash = plain.record().counters.flash;
+    assert_eq!(count("host program"), flash.programs.host);
+    assert_eq!(count("gc program") + count("gc copies"), flash.programs.gc);
+    assert_eq!(count("gc erase"), flash.erases.gc);
+    let requests = events.iter().filter(|event| event["ph"] == "b").count();
+    assert_eq!(requests, 6000);
+    place
+        .run(&format!(
+            "{run} --timeline t.json.gz --timeline-between 0.5:1"
+        ))
+        .ok();
+    let part = std::fs::metadata(place.path("t.json.gz")).expect("the file");
+    assert!(part.len() > 100 && part.len() < text.len() as u64 / 20);
+    for (words, told) in [
+        ("--timeline t.csv", ".json"),
+        ("--timeline-between 1:2", "--timeline"),
+        ("--timeline x.json --timeline-between 2:1", "earlier"),
+        (
+            "--timeline x.json --timeline-between now",
+            "two times in seconds",
+        ),
+    ] {
+        let ran = place.run(&format!("{run} {words}"));
+        assert_eq!(ran.code, 2, "{words}");
+        assert!(ran.err.contains(told), "{words}: {}", ran.err);
+    }
+    assert!(!place.path("x.json").exists());
 }

@@ -166,8 +166,9 @@ impl<C: Clock> SimFlash<C> {
     }
 
     #[inline(always)]
-    fn issue(&mut self, kind: OpKind, die: u32, after: C::Token) -> C::Token {
-        self.clock.issue(FlashOp::new(kind, die), after)
+    fn issue(&mut self, kind: OpKind, die: u32, cause: Cause, after: C::Token) -> C::Token {
+        self.clock
+            .issue(FlashOp::new(kind, die).because(cause), after)
     }
 
     /// Bytes that the read of a slot transfers (0: a whole page), and their data time.
@@ -239,9 +240,10 @@ impl<C: Clock> SimFlash<C> {
         let inside = self.copyback && self.in_one_plane(swap.from, swap.to);
         self.fine.copybacks += u64::from(inside) * u64::from(pages);
         let die = self.die_of(swap.block);
-        self.clock.copies(die, pages, inside, C::Token::default());
+        self.clock
+            .copies(die, pages, inside, Cause::Gc, C::Token::default());
         let copies = self.copied_out.get(swap.block.index()).copied();
-        self.issue(OpKind::Erase, die, copies.unwrap_or_default());
+        self.issue(OpKind::Erase, die, Cause::Gc, copies.unwrap_or_default());
     }
 
     /// Whether both blocks lie in one plane of one die: the chip can copy by itself.
@@ -287,14 +289,14 @@ impl<C: Clock> Flash for SimFlash<C> {
         let die = self.die_of(self.ledger.geometry().block_of(from));
         self.host_pages_by_die[die as usize] += 1;
         if self.reading_old_content {
-            let token = self.issue(OpKind::Read, die, after);
+            let token = self.issue(OpKind::Read, die, Cause::Host, after);
             let place = usize::from(self.old_content[0].is_some());
             self.old_content[place] = Some((slot, token));
             return Ok(token);
         }
         let (bytes, data_ns) = self.transfer(slot);
         let token = if bytes == 0 {
-            self.issue(OpKind::Read, die, after)
+            self.issue(OpKind::Read, die, Cause::Host, after)
         } else {
             self.fine.short_reads += 1;
             self.fine.short_read_data_ns += data_ns;
@@ -304,6 +306,7 @@ impl<C: Clock> Flash for SimFlash<C> {
                     die,
                     planes: 1,
                     bytes,
+                    cause: Cause::Host,
                 },
                 after,
             )
@@ -335,7 +338,7 @@ impl<C: Clock> Flash for SimFlash<C> {
         } else {
             after
         };
-        let token = self.issue(OpKind::Program, die, after);
+        let token = self.issue(OpKind::Program, die, Cause::Host, after);
         self.clock.own(token);
         Ok(token)
     }
@@ -357,11 +360,11 @@ impl<C: Clock> Flash for SimFlash<C> {
             self.fine.copybacks += 1;
             self.fine.map_copybacks += u64::from(cause == Cause::Map);
             let die = self.die_of(from_block);
-            return Ok(self.issue(OpKind::CopyBack, die, after));
+            return Ok(self.issue(OpKind::CopyBack, die, cause, after));
         }
         let (from_die, to_die) = (self.die_of(from_block), self.die_of(to_block));
-        let read = self.issue(OpKind::Read, from_die, after);
-        let done = self.issue(OpKind::Program, to_die, read);
+        let read = self.issue(OpKind::Read, from_die, cause, after);
+        let done = self.issue(OpKind::Program, to_die, cause, read);
         if from_die != to_die {
             let before = self.copied_out[from_block.index()];
             self.copied_out[from_block.index()] = self.clock.join(before, done);
@@ -393,7 +396,7 @@ impl<C: Clock> Flash for SimFlash<C> {
         let to_block = self.ledger.program_run(to, pages, cause);
         self.note_program(to_block);
         if !self.copyback {
-            return Ok(self.clock.copies(die, pages, false, after));
+            return Ok(self.clock.copies(die, pages, false, cause, after));
         }
         let (mut done, mut rest) = (after, from);
         while let Some(&next) = rest.first() {
@@ -406,7 +409,7 @@ impl<C: Clock> Flash for SimFlash<C> {
             let copies = copies.count();
             self.fine.copybacks += u64::from(inside) * copies as u64;
             self.fine.map_copybacks += u64::from(inside && cause == Cause::Map) * copies as u64;
-            done = self.clock.copies(die, copies as u32, inside, done);
+            done = self.clock.copies(die, copies as u32, inside, cause, done);
             rest = &rest[copies..];
         }
         Ok(done)
@@ -420,7 +423,7 @@ impl<C: Clock> Flash for SimFlash<C> {
     ) -> Result<C::Token, Infallible> {
         self.ledger.read(from, Cause::Map);
         let die = self.die_of(self.ledger.geometry().block_of(from));
-        Ok(self.issue(OpKind::Read, die, after))
+        Ok(self.issue(OpKind::Read, die, Cause::Map, after))
     }
 
     fn program_map(
@@ -433,7 +436,7 @@ impl<C: Clock> Flash for SimFlash<C> {
         let block = self.ledger.program(to, Cause::Map);
         self.note_program(block);
         let die = self.die_of(block);
-        Ok(self.issue(OpKind::Program, die, after))
+        Ok(self.issue(OpKind::Program, die, Cause::Map, after))
     }
 
     fn read_oob(
@@ -444,7 +447,7 @@ impl<C: Clock> Flash for SimFlash<C> {
     ) -> Result<(Option<SpareRead>, C::Token), Infallible> {
         self.ledger.read_oob(cause);
         let die = self.die_of(self.ledger.geometry().block_of(from));
-        Ok((None, self.issue(OpKind::OobRead, die, after)))
+        Ok((None, self.issue(OpKind::OobRead, die, cause, after)))
     }
 
     fn erase(&mut self, block: Pbn, cause: Cause, after: C::Token) -> Result<C::Token, Infallible> {
@@ -455,7 +458,7 @@ impl<C: Clock> Flash for SimFlash<C> {
             let copies = std::mem::take(&mut self.copied_out[block.index()]);
             after = self.clock.join(after, copies);
         }
-        let done = self.issue(OpKind::Erase, die, after);
+        let done = self.issue(OpKind::Erase, die, cause, after);
         if self.wear.is_some() {
             self.level(block);
         }
@@ -483,13 +486,13 @@ impl<C: Clock> Pcm for SimFlash<C> {
     fn read_entry(&mut self, lpn: Lpn) -> C::Token {
         self.ledger.counters.pcm_reads += 1;
         let chip = lpn.0 % self.pcm_chips;
-        self.issue(OpKind::PcmRead, chip, C::Token::default())
+        self.issue(OpKind::PcmRead, chip, Cause::Map, C::Token::default())
     }
 
     fn write_entry(&mut self, lpn: Lpn, _place: Ppn, after: C::Token) {
         self.ledger.counters.pcm_writes += 1;
         let chip = lpn.0 % self.pcm_chips;
-        self.issue(OpKind::PcmWrite, chip, after);
+        self.issue(OpKind::PcmWrite, chip, Cause::Map, after);
     }
 }
 

@@ -11,6 +11,7 @@
 //! | [`run`] | a whole run by the name of its scheme |
 //! | `saved` | the state of an aged device as bytes |
 //! | [`streamed`] | a trace decoded on a second thread while it is played |
+//! | [`timeline`] | every operation of the flash, for Perfetto |
 //! | [`requests`], [`why`] | one row a request: times, work, waits; why requests took so long |
 //! | [`series_file`], [`blocks`] | the time series, and one row a block, as files |
 //! | [`merges`] | merges by kind |
@@ -52,5 +53,6 @@ pub mod session;
 pub mod source;
 pub mod span;
 pub mod streamed;
+pub mod timeline;
 pub mod wear;
 pub mod why;

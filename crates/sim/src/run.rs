@@ -12,7 +12,7 @@ use floatgate_trace::{Request, TraceError};
 
 use crate::ageing::{self, Aged};
 use crate::blocks::{self, BlockRow};
-use crate::clock::{Clock, Closed, Events};
+use crate::clock::{Clock, Closed, Events, Operation};
 use crate::config::{Recipe, RunConfig};
 use crate::conform::{VectorRequest, conform_scheme};
 use crate::driven::{Device, Driven};
@@ -122,6 +122,9 @@ const PLAYED_EACH: u64 = 4096;
 /// Takes the rows of requests as they complete, in the order of the trace.
 pub type TakeRows<'a> = dyn FnMut(&[RequestRow]) -> Result<(), TraceError> + 'a;
 
+/// Takes operations of the flash as their ends become known.
+pub type TakeOperations<'a> = dyn FnMut(&[Operation]) -> Result<(), TraceError> + 'a;
+
 /// Takes the state of the device after its ageing.
 pub type TakeState<'a> = dyn FnMut(Vec<u8>) -> Result<(), RunError> + 'a;
 
@@ -130,6 +133,8 @@ pub type TakeState<'a> = dyn FnMut(Vec<u8>) -> Result<(), RunError> + 'a;
 pub struct Besides<'a> {
     /// Takes a row of every request after ageing; its error ends the run as [`RunError::Trace`].
     pub rows: Option<&'a mut TakeRows<'a>>,
+    /// Takes every operation of the flash after ageing, as `rows`. Then requests are recorded too.
+    pub operations: Option<&'a mut TakeOperations<'a>>,
     /// Gets a row of every block in the end.
     pub blocks: Option<&'a mut Vec<BlockRow>>,
     /// The device is not aged: it has this state, which [`save`](Self::save) took from one of the same shape and options.
@@ -313,7 +318,8 @@ fn drive_scheme<S: Ftl<Page = Lpn>>(config: &RunConfig) -> Result<Box<dyn Driven
 }
 
 fn run_scheme<S: Ftl<Page = Lpn>>(job: Job<'_>) -> Result<Record, RunError> {
-    if closed_form(job.config)? {
+    // Both clocks give the same times. Operations are kept by one, which notes responses in the series as they end.
+    if closed_form(job.config)? && job.besides.operations.is_none() {
         run_on::<S, Closed>(job)
     } else {
         run_on::<S, Events>(job)
@@ -330,7 +336,9 @@ fn run_on<S: Ftl<Page = Lpn>, C: Clock>(mut job: Job<'_>) -> Result<Record, RunE
     if let Some(take) = &mut job.besides.save {
         take(saved::save(&mut session, &aged)?)?;
     }
-    if job.besides.rows.is_some() {
+    if job.besides.operations.is_some() {
+        session.record_operations();
+    } else if job.besides.rows.is_some() {
         session.record_requests();
     }
     play(&mut session, &mut job)?;
@@ -460,7 +468,7 @@ fn play<S: Ftl<Page = Lpn>, C: Clock>(
     Ok(())
 }
 
-/// Hands over the rows that are complete, if they are at least `least`.
+/// Hands over the rows that are complete, and the operations whose end is known, if they are at least `least`.
 fn hand_over<S: Ftl<Page = Lpn>, C: Clock>(
     session: &mut Session<S, C>,
     job: &mut Job<'_>,
@@ -471,6 +479,12 @@ fn hand_over<S: Ftl<Page = Lpn>, C: Clock>(
     {
         take(rows)?;
         rows.clear();
+    }
+    if let Some(take) = &mut job.besides.operations
+        && session.operations().len() >= least
+    {
+        take(session.operations())?;
+        session.operations().clear();
     }
     Ok(())
 }

@@ -23,7 +23,7 @@ use floatgate_core::state::{Passed, State, Tape};
 use floatgate_core::{Ftl, Geometry, Lpn, Refusal, Run, Space};
 use floatgate_trace::Request;
 
-use crate::clock::{Clock, Completion};
+use crate::clock::{Clock, Completion, Operation};
 use crate::config::{Arrivals, RunConfig};
 use crate::flash::SimFlash;
 use crate::flight::Flight;
@@ -97,6 +97,8 @@ pub struct Session<S: Ftl<Page = Lpn>, C: Clock> {
     pub(crate) live: LivePages,
     /// Makes a row of each request, if that is asked for.
     recorder: Option<Box<Recorder>>,
+    /// Whether the operations of the flash are kept beside them.
+    keeps_operations: bool,
 }
 
 impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
@@ -145,6 +147,7 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
                 && config.host.speed == 1.0,
             live: LivePages::new(geometry.logical_pages, full),
             recorder: None,
+            keeps_operations: false,
         })
     }
 
@@ -152,8 +155,19 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
     pub fn record_requests(&mut self) {
         let machine = self.config.device.machine();
         self.recorder = Some(Box::new(Recorder::new(&machine, self.next)));
-        self.flash.clock.watch();
+        self.flash.clock.watch(self.keeps_operations);
         self.plain = false;
+    }
+
+    /// The same, and from now on the operations of the flash are kept.
+    pub fn record_operations(&mut self) {
+        self.keeps_operations = true;
+        self.record_requests();
+    }
+
+    /// The operations whose end has become known, in the order of their ends on each die; the caller takes them out.
+    pub fn operations(&mut self) -> &mut Vec<Operation> {
+        self.flash.clock.operations()
     }
 
     /// Work and merges that belong to no request recorded so far: what the scheme did in idle time and by timers.

@@ -44,7 +44,7 @@ pub enum Cause {
 
 impl TraceError {
     /// An error about the file as a whole.
-    pub(crate) fn file(path: &str, message: impl Into<String>) -> Self {
+    pub fn file(path: &str, message: impl Into<String>) -> Self {
         TraceError {
             path: path.to_owned(),
             position: None,
@@ -56,7 +56,7 @@ impl TraceError {
     }
 
     /// The same error with a hint.
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }

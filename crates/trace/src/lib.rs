@@ -49,7 +49,7 @@ mod pagecache;
 mod parse;
 mod reader;
 mod request;
-mod sink;
+pub mod sink;
 mod source;
 pub mod split;
 mod spool;

@@ -6,7 +6,12 @@ use crate::Compression;
 use crate::outfile::OutFile;
 
 /// A compressing stream that must be finished.
-pub(crate) enum Sink {
+#[expect(
+    missing_debug_implementations,
+    reason = "encoders have nothing to show"
+)]
+#[allow(missing_docs)]
+pub enum Sink {
     Plain(BufWriter<OutFile>),
     Gzip(flate2::write::GzEncoder<BufWriter<OutFile>>),
     Xz(liblzma::write::XzEncoder<BufWriter<OutFile>>),
@@ -15,7 +20,11 @@ pub(crate) enum Sink {
 }
 
 impl Sink {
-    pub(crate) fn new(file: OutFile, compression: Compression) -> io::Result<Sink> {
+    /// A stream into a file.
+    ///
+    /// # Errors
+    /// If the encoder cannot be made.
+    pub fn new(file: OutFile, compression: Compression) -> io::Result<Sink> {
         let out = BufWriter::with_capacity(128 * 1024, file);
         Ok(match compression {
             Compression::None => Sink::Plain(out),
@@ -36,7 +45,11 @@ impl Sink {
         })
     }
 
-    pub(crate) fn finish(self) -> io::Result<OutFile> {
+    /// Writes the end of the stream; the file is not finished by that.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn finish(self) -> io::Result<OutFile> {
         let out = match self {
             Sink::Plain(out) => out,
             Sink::Gzip(encoder) => encoder.finish()?,

@@ -49,6 +49,7 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
         ("--requests-out", args.requests_out.as_deref()),
         ("--series-out", args.series_out.as_deref()),
         ("--blocks-out", args.blocks_out.as_deref()),
+        ("--timeline", args.timeline.as_deref()),
         (SAVE_FLAG, args.save_state.as_deref()),
     ];
     study.check_files(&args.setup, &saved, &outputs)?;
@@ -69,6 +70,11 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
         &[variant.named()],
     )?;
     let config = variant.run_on(&study.plan);
+    let taps = taps.with_timeline(
+        args.timeline.as_deref(),
+        &config,
+        args.timeline_between.clone(),
+    )?;
     if let Some(saved) = &saved {
         saved.check(&config, &variant.settings, scheme, schemes)?;
     }

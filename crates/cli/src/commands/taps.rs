@@ -1,14 +1,18 @@
 //! What a run writes beside its record: rows of requests, the time series, rows of blocks, and why requests were slow.
 
+use std::cell::RefCell;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use floatgate_catalog::Scheme;
 use floatgate_sim::blocks;
+use floatgate_sim::clock::Operation;
 use floatgate_sim::config::RunConfig;
 use floatgate_sim::record::Record;
 use floatgate_sim::requests::{RequestRow, RequestsFile};
 use floatgate_sim::run::{Besides, Progress, RunError, Source};
 use floatgate_sim::series_file;
+use floatgate_sim::timeline::TimelineFile;
 use floatgate_sim::why::Why;
 use floatgate_trace::TraceError;
 use floatgate_trace::columns::TableWriter;
@@ -115,6 +119,7 @@ pub struct Taps {
     series: Option<TableWriter>,
     blocks: Option<TableWriter>,
     why: Option<Why>,
+    timeline: Option<(TimelineFile, PathBuf)>,
 }
 
 impl Taps {
@@ -137,8 +142,27 @@ impl Taps {
             series: begun(&paths.series, series_file::create)?,
             blocks: begun(&paths.blocks, blocks::create)?,
             why: recording.then(|| Why::new(slowest)),
+            timeline: None,
             paths,
         })
+    }
+
+    /// The same with a timeline of the flash.
+    ///
+    /// # Errors
+    /// If its name has another ending, or it cannot be made.
+    pub fn with_timeline(
+        mut self,
+        path: Option<&Path>,
+        config: &RunConfig,
+        window_ns: Option<Range<u64>>,
+    ) -> Result<Self, TraceError> {
+        if let Some(path) = path {
+            let window_ns = window_ns.unwrap_or(0..u64::MAX);
+            let file = TimelineFile::create(path, &config.device.machine(), window_ns)?;
+            self.timeline = Some((file, path.to_owned()));
+        }
+        Ok(self)
     }
 
     /// Runs a scheme on a device that comes from and goes to these files, and ends its own. Requests are only recorded if somebody wants to know of them.
@@ -155,15 +179,27 @@ impl Taps {
     ) -> Result<(Record, Vec<String>), RunError> {
         let mut of_blocks = Vec::new();
         let blocks = self.blocks.is_some().then_some(&mut of_blocks);
-        let file = &mut self.requests;
-        let mut take = self.why.as_mut().map(|why| {
-            |rows: &[RequestRow]| {
+        let (file, why) = (&mut self.requests, &mut self.why);
+        // Rows and operations come in turn.
+        let timeline = RefCell::new(self.timeline.as_mut().map(|(file, _)| file));
+        let records = why.is_some() || timeline.borrow().is_some();
+        let mut take = |rows: &[RequestRow]| {
+            if let Some(why) = why {
                 why.add(rows);
-                file.as_mut().map_or(Ok(()), |file| file.write(rows))
             }
-        });
+            if let Some(timeline) = &mut *timeline.borrow_mut() {
+                timeline.requests(rows)?;
+            }
+            file.as_mut().map_or(Ok(()), |file| file.write(rows))
+        };
+        let mut take_operations = |operations: &[Operation]| match &mut *timeline.borrow_mut() {
+            Some(timeline) => timeline.operations(operations),
+            None => Ok(()),
+        };
+        let is_timed = timeline.borrow().is_some();
         let besides = Besides {
-            rows: take.as_mut().map(|take| take as _),
+            rows: records.then_some(&mut take as _),
+            operations: is_timed.then_some(&mut take_operations as _),
             blocks,
             ..Besides::default()
         };
@@ -189,6 +225,10 @@ impl Taps {
         if let Some(table) = self.blocks {
             let written = blocks::write(table, &of_blocks)?;
             tell("Blocks", written.rows, &self.paths.blocks);
+        }
+        if let Some((file, path)) = self.timeline {
+            let events = some(file.finish()?, "event");
+            told.push(format!("Timeline: {events} in {}", path.display()));
         }
         Ok((record, told))
     }

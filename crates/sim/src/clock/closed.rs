@@ -3,9 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use floatgate_core::report::Cause;
+
 use super::machine::{add_ns, mul_ns};
 use super::pcm::ReadFirst;
-use super::{Clock, Completion, FlashOp, Machine, Note, OpKind, Phases, TIME_MAX_NS};
+use super::{Clock, Completion, FlashOp, Machine, Note, OpKind, Operation, Phases, TIME_MAX_NS};
 
 /// The end of an operation, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -71,6 +73,7 @@ pub struct Closed {
     /// For those who record requests: the devices when they were looked at last, and what came to light.
     seen: Vec<Device>,
     notes: Vec<Note>,
+    no_operations: Vec<Operation>,
 }
 
 impl Closed {
@@ -159,6 +162,7 @@ impl Clock for Closed {
             any_closed: false,
             seen: Vec::new(),
             notes: Vec::new(),
+            no_operations: Vec::new(),
         }
     }
 
@@ -183,7 +187,14 @@ impl Clock for Closed {
 
     /// Closed form: copy `m` ends at `F + m (2c + xr + xw + tR + tPROG)`, with
     /// copy-back at `F + m (2c + tR + tPROG)`.
-    fn copies(&mut self, die: u32, pages: u32, copyback: bool, after: KnownEnd) -> KnownEnd {
+    fn copies(
+        &mut self,
+        die: u32,
+        pages: u32,
+        copyback: bool,
+        _cause: Cause,
+        after: KnownEnd,
+    ) -> KnownEnd {
         if pages == 0 {
             return after;
         }
@@ -320,7 +331,7 @@ impl Clock for Closed {
         devices.chain(chips).max().unwrap_or(0)
     }
 
-    fn watch(&mut self) {
+    fn watch(&mut self, _operations: bool) {
         self.seen.clone_from(&self.devices);
         self.notes.clear();
     }
@@ -351,6 +362,10 @@ impl Clock for Closed {
 
     fn notes(&mut self) -> &mut Vec<Note> {
         &mut self.notes
+    }
+
+    fn operations(&mut self) -> &mut Vec<Operation> {
+        &mut self.no_operations
     }
 
     fn reset(&mut self) {

@@ -29,6 +29,7 @@ mod requests;
 
 use std::collections::VecDeque;
 
+use floatgate_core::report::Cause;
 use rustc_hash::FxHashMap;
 
 use super::channel::{Channel, NEVER_NS};
@@ -37,7 +38,7 @@ use super::machine::add_ns;
 use super::pcm::ReadFirst;
 use super::shape::{Shape, copy_shape, ordinary_shapes};
 use super::token::{EventToken, View};
-use super::watch::{Note, Watch};
+use super::watch::{Does, Note, Operation, Watch};
 use super::{Clock, Completion, FlashOp, MAX_DIES, Machine, OpKind, TIME_MAX_NS};
 use requests::Requests;
 
@@ -88,6 +89,9 @@ pub struct Events {
     /// For those who record requests.
     watch: Option<Box<Watch>>,
     no_notes: Vec<Note>,
+    no_operations: Vec<Operation>,
+    /// Why the newest operation is done, for them.
+    cause: Cause,
 }
 
 impl Events {
@@ -148,14 +152,18 @@ impl Events {
         let free_ns = queue.free_ns;
         let release_ns = at_ns.max(known_ns).max(free_ns);
         let settled = queue.is_settled() && after == EventToken::NOTHING;
-        if settled && let Some(end_ns) = self.end_at_once(device, shape, copies, release_ns) {
-            if let Some(watch) = &mut self.watch {
-                watch.at_once(device, self.requests.open(), free_ns, end_ns);
+        if settled
+            && let Some((start_ns, end_ns)) = self.end_at_once(device, shape, copies, release_ns)
+        {
+            if self.watch.is_some() {
+                let operation = self.operation(device, shape, copies);
+                self.tell_at_once(operation, free_ns, start_ns, end_ns);
             }
             return EventToken::known(end_ns);
         }
-        if let Some(watch) = &mut self.watch {
-            watch.queued(device, self.requests.open());
+        if self.watch.is_some() {
+            let operation = self.operation(device, shape, copies);
+            self.tell_queued(operation);
         }
         // When a PCM write that can be put off starts, its request may be long over.
         let request = match shape == self.gate {
@@ -172,6 +180,53 @@ impl Events {
             waiters: NONE,
         };
         self.enqueue(device, record)
+    }
+
+    /// An operation as it is told, without its times.
+    fn operation(&self, device: u32, shape: u32, copies: u32) -> Operation {
+        let does = match OpKind::ALL.get(shape as usize) {
+            Some(&kind) => Does::One(kind),
+            None if shape == copy_shape(false) || shape == copy_shape(true) => Does::Copies {
+                pages: copies,
+                inside: shape == copy_shape(true),
+            },
+            None if shape == self.gate => Does::One(OpKind::PcmWrite),
+            None => Does::One(self.unusual_kind(shape)),
+        };
+        Operation {
+            die: device,
+            does,
+            cause: self.cause,
+            request: self.requests.open(),
+            start_ns: 0,
+            end_ns: 0,
+        }
+    }
+
+    /// The kind of an operation of an unusual length.
+    fn unusual_kind(&self, shape: u32) -> OpKind {
+        let mut known = self.shape_of.iter();
+        let found = known.find(|&(_, &of)| of == shape);
+        found.map_or(OpKind::Read, |(&(kind, ..), _)| kind)
+    }
+
+    #[cold]
+    fn tell_at_once(&mut self, operation: Operation, free_ns: u64, start_ns: u64, end_ns: u64) {
+        if let Some(watch) = &mut self.watch {
+            let operation = Operation {
+                start_ns,
+                end_ns,
+                ..operation
+            };
+            watch.at_once(operation, free_ns);
+        }
+    }
+
+    #[cold]
+    fn tell_queued(&mut self, operation: Operation) {
+        if let Some(watch) = &mut self.watch {
+            watch.queued(operation);
+        }
     }
 
     #[inline]
@@ -191,7 +246,7 @@ impl Events {
         }
     }
 
-    /// The end of an operation of a device without a backlog, if nothing issued later can change it: none
+    /// Start and end of an operation of a device without a backlog, if nothing issued later can change it: none
     /// of its bus holds is asked for after `floor_ns`, or it has none.
     #[inline]
     fn end_at_once(
@@ -200,11 +255,11 @@ impl Events {
         shape: u32,
         copies: u32,
         release_ns: u64,
-    ) -> Option<u64> {
+    ) -> Option<(u64, u64)> {
         if shape == self.gate {
             self.devices[device as usize].free_ns = release_ns;
             self.passed_gate(device, shape, release_ns);
-            return Some(release_ns);
+            return Some((release_ns, release_ns));
         }
         let shape = &self.shapes[shape as usize];
         let queue = &mut self.devices[device as usize];
@@ -226,7 +281,7 @@ impl Events {
         };
         queue.free_ns = end_ns;
         self.requests.started(start_ns);
-        Some(end_ns)
+        Some((start_ns, end_ns))
     }
 
     /// What an operation of `device` must still wait for: a time, and ends that are not known.
@@ -289,6 +344,8 @@ impl Clock for Events {
             gate: NONE,
             watch: None,
             no_notes: Vec::new(),
+            no_operations: Vec::new(),
+            cause: Cause::Host,
         };
         events.open_gates();
         events
@@ -306,14 +363,23 @@ impl Clock for Events {
         }
         let device = self.device_of(op);
         let shape = self.shape(op);
+        self.cause = op.cause;
         self.issue_row(device, shape, 1, after)
     }
 
-    fn copies(&mut self, die: u32, pages: u32, copyback: bool, after: EventToken) -> EventToken {
+    fn copies(
+        &mut self,
+        die: u32,
+        pages: u32,
+        copyback: bool,
+        cause: Cause,
+        after: EventToken,
+    ) -> EventToken {
         if pages == 0 {
             return after;
         }
         let device = self.device_of(FlashOp::new(OpKind::CopyBack, die));
+        self.cause = cause;
         self.issue_row(device, copy_shape(copyback), pages, after)
     }
 
@@ -466,8 +532,8 @@ impl Clock for Events {
         devices.chain(chips).max().unwrap_or(0)
     }
 
-    fn watch(&mut self) {
-        self.watch = Some(Box::new(Watch::new(self.devices.len())));
+    fn watch(&mut self, operations: bool) {
+        self.watch = Some(Box::new(Watch::new(self.devices.len(), operations)));
     }
 
     fn watched(&mut self, _request: Option<u64>) {}
@@ -476,6 +542,13 @@ impl Clock for Events {
         match &mut self.watch {
             Some(watch) => &mut watch.notes,
             None => &mut self.no_notes,
+        }
+    }
+
+    fn operations(&mut self) -> &mut Vec<Operation> {
+        match &mut self.watch {
+            Some(watch) => &mut watch.operations,
+            None => &mut self.no_operations,
         }
     }
 

@@ -2,6 +2,7 @@
 //! (docs/spec/timing.md, sections 1, 2 and 6).
 
 use floatgate_core::pcm::{MAX_CHIPS, PcmSetup};
+use floatgate_core::report::Cause;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -87,7 +88,7 @@ impl OpKind {
 }
 
 /// One operation as a scheme issues it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlashOp {
     /// What is done.
     pub kind: OpKind,
@@ -98,6 +99,8 @@ pub struct FlashOp {
     /// Bytes that a plane transfers (`n`); 0 = page and OOB. Only reads and
     /// programs look at it.
     pub bytes: u32,
+    /// Why it is done. It costs no time; it is told.
+    pub cause: Cause,
 }
 
 impl FlashOp {
@@ -110,7 +113,15 @@ impl FlashOp {
             die,
             planes: 1,
             bytes: 0,
+            cause: Cause::Gc,
         }
+    }
+
+    /// The same for that cause.
+    #[inline]
+    #[must_use]
+    pub const fn because(self, cause: Cause) -> Self {
+        Self { cause, ..self }
     }
 
     /// True if the machine's table of ordinary durations holds it.

@@ -24,11 +24,13 @@ mod shape;
 mod token;
 mod watch;
 
+use floatgate_core::report::Cause;
+
 pub use closed::{Closed, KnownEnd};
 pub use events::Events;
 pub use machine::{FlashOp, MAX_DIES, Machine, Mode, OpKind, Phases, TIME_MAX_NS};
 pub use token::EventToken;
-pub use watch::Note;
+pub use watch::{Does, Note, Operation};
 
 #[cfg(test)]
 mod tests;
@@ -93,7 +95,15 @@ pub trait Clock: Sized {
     /// Issues `pages` page copies inside one die, the first one after `after`:
     /// one copy-back each, or a read and a program that waits for it. The end
     /// of the last one.
-    fn copies(&mut self, die: u32, pages: u32, copyback: bool, after: Self::Token) -> Self::Token {
+    fn copies(
+        &mut self,
+        die: u32,
+        pages: u32,
+        copyback: bool,
+        cause: Cause,
+        after: Self::Token,
+    ) -> Self::Token {
+        let of = |kind| FlashOp::new(kind, die).because(cause);
         let mut last = after;
         for page in 0..pages {
             // The die's own order chains the copies.
@@ -103,10 +113,10 @@ pub trait Clock: Sized {
                 Self::Token::default()
             };
             last = if copyback {
-                self.issue(FlashOp::new(OpKind::CopyBack, die), after)
+                self.issue(of(OpKind::CopyBack), after)
             } else {
-                let read = self.issue(FlashOp::new(OpKind::Read, die), after);
-                self.issue(FlashOp::new(OpKind::Program, die), read)
+                let read = self.issue(of(OpKind::Read), after);
+                self.issue(of(OpKind::Program), read)
             };
         }
         last
@@ -202,15 +212,19 @@ pub trait Clock: Sized {
     /// (all of them after [`finish`](Self::finish)); 0 if there is none.
     fn last_end_ns(&self) -> u64;
 
-    /// From now on takes notes of what becomes of single requests on the dies. To be called while nothing is under way,
-    /// and again after a [`reset`](Self::reset).
-    fn watch(&mut self);
+    /// From now on takes notes of what becomes of single requests on the dies, and keeps the `operations` if they are
+    /// wanted. To be called while nothing is under way, and again after a [`reset`](Self::reset).
+    fn watch(&mut self, operations: bool);
 
     /// What was issued since the call before was for that request, or (none) in idle time.
     fn watched(&mut self, request: Option<u64>);
 
     /// The notes taken since they were taken out last; the PCM chips count as the dies after the last; chips that read first are not in them.
     fn notes(&mut self) -> &mut Vec<Note>;
+
+    /// The operations whose end has become known since they were taken out last, if they are kept; of a die in their
+    /// order. Chips that read first are not in them. [`Closed`] keeps none: it would pay for it in every run.
+    fn operations(&mut self) -> &mut Vec<Operation>;
 
     /// All dies and buses are free at 0 again, statistics are 0, requests and
     /// completions are forgotten (docs/spec/metrics.md, section 7: after a warm-up).

@@ -124,7 +124,7 @@ impl Events {
         let record = queue.record(head);
         let (slot, number) = (record.request, record.number);
         if let Some(watch) = &mut self.watch {
-            watch.started(device, queue.free_ns);
+            watch.started(device, queue.free_ns, start_ns);
         }
         if slot != NONE {
             self.requests.started_in(slot, number, start_ns);

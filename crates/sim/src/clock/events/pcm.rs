@@ -27,6 +27,7 @@ impl Events {
         let busy = &mut self.die_busy_ns[device as usize];
         *busy = busy.saturating_add(total_ns);
         if op.kind == OpKind::PcmWrite {
+            self.cause = op.cause;
             self.issue_row(device, self.gate, 1, after);
             return EventToken::NOTHING;
         }

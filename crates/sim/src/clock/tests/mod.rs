@@ -56,6 +56,7 @@ impl ListOp {
             die: self.die.unwrap_or(0),
             planes: self.planes,
             bytes: self.bytes.unwrap_or(0),
+            cause: floatgate_core::report::Cause::Gc,
         }
     }
 }

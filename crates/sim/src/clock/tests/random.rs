@@ -3,6 +3,7 @@
 use super::super::list::replay_on;
 use super::super::{Closed, Events};
 use super::*;
+use floatgate_core::report::Cause;
 
 const CASES: u64 = 4000;
 
@@ -242,7 +243,7 @@ fn runs_of_copies_equal_the_replayer() {
             tokens[last] = if pages == 0 {
                 clock.issue(op, after)
             } else {
-                clock.copies(op.die, pages, op.kind == OpKind::CopyBack, after)
+                clock.copies(op.die, pages, op.kind == OpKind::CopyBack, Cause::Gc, after)
             };
             clock.own(tokens[last]);
             match clock.end_request_known() {

@@ -3,6 +3,7 @@
 use super::super::list::{self, Latencies, TimingConfig, TimingVector, replay_on};
 use super::super::{Closed, Events, MAX_DIES, TIME_MAX_NS};
 use super::*;
+use floatgate_core::report::Cause;
 
 fn absurd() -> Machine {
     Machine {
@@ -38,7 +39,7 @@ fn abuse<C: Clock>(machine: &Machine) {
     let mut clock = C::new(machine);
     clock.set_time(u64::MAX);
     clock.begin_request(u64::MAX);
-    let end = clock.copies(0, 100, false, C::Token::default());
+    let end = clock.copies(0, 100, false, Cause::Gc, C::Token::default());
     clock.own(end);
     clock.end_request();
     assert!(clock.idle_since(u64::MAX) <= Some(TIME_MAX_NS));
@@ -61,7 +62,7 @@ fn absurd_parameters_do_not_panic() {
         channels: 4,
         ..absurd()
     });
-    closed.copies(0, u32::MAX, false, Default::default());
+    closed.copies(0, u32::MAX, false, Cause::Gc, Default::default());
     assert_eq!(closed.last_end_ns(), TIME_MAX_NS);
 }
 

@@ -4,6 +4,7 @@ use super::super::list::replay_on;
 use super::super::{Closed, Events};
 use super::*;
 use OpKind::{CopyBack, Erase, OobRead, PcmRead, PcmWrite, Program, Read};
+use floatgate_core::report::Cause;
 
 /// Replayer and engines must all give these times.
 fn expect(machine: &Machine, ops: &[ListOp], times: &[(u64, u64)]) {
@@ -142,7 +143,7 @@ fn full_merge<C: Clock>(machine: &Machine, copyback: bool) -> Vec<u64> {
     let mut ends = Vec::new();
     let mut all = C::Token::default();
     for _ in 0..2 {
-        let copies = clock.copies(0, 4, copyback, C::Token::default());
+        let copies = clock.copies(0, 4, copyback, Cause::Gc, C::Token::default());
         all = clock.join(all, copies);
         ends.push(copies);
         ends.push(clock.issue(FlashOp::new(Erase, 0), copies));
@@ -288,7 +289,7 @@ fn section_9_full_merge() {
             let mut clock = Events::new(&ssdsim(2, 4));
             let mut last = Default::default();
             for _ in 0..k {
-                let copies = clock.copies(1, pages, copyback, Default::default());
+                let copies = clock.copies(1, pages, copyback, Cause::Gc, Default::default());
                 last = clock.issue(FlashOp::new(Erase, 1), copies);
             }
             clock.issue(FlashOp::new(Erase, 1), last);
@@ -395,11 +396,11 @@ fn batched_copies() {
                 Default::default()
             };
             closed.begin_request(step);
-            a = closed.copies(die, pages, copyback, after.0);
+            a = closed.copies(die, pages, copyback, Cause::Gc, after.0);
             closed.own(a);
             closed.end_request();
             events.begin_request(step);
-            b = events.copies(die, pages, copyback, after.1);
+            b = events.copies(die, pages, copyback, Cause::Gc, after.1);
             events.own(b);
             events.end_request();
         }
