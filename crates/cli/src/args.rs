@@ -161,7 +161,7 @@ pub struct Setup {
     #[arg(long, value_name = "SECTION.KEY=VALUE")]
     pub set: Vec<String>,
     /// The stream of a write, for placement by hints (host.stream_by)
-    #[arg(long, value_name = "WHAT", value_parser = ["trace", "volume", "region", "size"])]
+    #[arg(long, value_name = "WHAT", value_parser = ["trace", "volume", "region", "size", "process"])]
     pub stream_by: Option<String>,
     /// Print the results as JSON
     #[arg(long)]

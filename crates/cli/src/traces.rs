@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use floatgate_sim::record;
 use floatgate_trace::{
-    Cause, Counts, Format, Layout, OpenOptions, PageCache, Reader, Request, Spool, TraceError,
-    generate, guess, open, open_merged_with, open_reader,
+    Cause, Counts, Format, Layout, OpenOptions, PageCache, Reader, Request, Spool, StreamFrom,
+    TraceError, generate, guess, open, open_merged_with, open_reader,
 };
 
 use crate::args::{ColumnsArgs, ReadArgs};
@@ -62,6 +62,8 @@ pub struct Choice {
     options: OpenOptions,
     /// How a format is named.
     format_flag: &'static str,
+    /// Where streams by process were asked for.
+    by_process: Option<Place>,
 }
 
 impl Choice {
@@ -82,6 +84,7 @@ impl Choice {
                 ..OpenOptions::default()
             },
             format_flag: "--from FORMAT",
+            by_process: None,
         })
     }
 
@@ -101,6 +104,16 @@ impl Choice {
         let given = columns("--columns", given.columns.as_deref())?;
         // What the command line says wins over what a file says.
         let format = settings.text("trace.format").filter(|_| given.is_none());
+        let by_process = (settings.text("host.stream_by") == Some("process"))
+            .then(|| settings.place("host.stream_by"));
+        let pagecache = pagecache("trace.pagecache", settings.text("trace.pagecache"))
+            .map_err(at("trace.pagecache"))?;
+        if let (Some(place), Some(_)) = (&by_process, pagecache) {
+            let text = "host.stream_by: no process makes the writes of a page cache";
+            return Err(Problem::new(text)
+                .at(place)
+                .help("leave trace.pagecache out, or take another stream_by"));
+        }
         Ok(Self {
             files,
             spools: HashMap::new(),
@@ -112,11 +125,15 @@ impl Choice {
                 columns: given.or(in_settings),
                 volume_name: settings.text("trace.volume").map(Into::into),
                 page_bytes: settings.small("trace.page_bytes").unwrap_or(0),
-                pagecache: pagecache("trace.pagecache", settings.text("trace.pagecache"))
-                    .map_err(at("trace.pagecache"))?,
+                pagecache,
+                stream_from: match by_process {
+                    Some(_) => StreamFrom::Process,
+                    None => StreamFrom::Trace,
+                },
                 ..OpenOptions::default()
             },
             format_flag: "--set trace.format=FORMAT",
+            by_process,
         })
     }
 
@@ -159,6 +176,7 @@ impl Choice {
             spools: self.spools.clone(),
             options: self.options.clone(),
             format_flag: self.format_flag,
+            by_process: self.by_process.clone(),
         })
     }
 
@@ -198,6 +216,16 @@ impl Choice {
         .map_err(|error| self.say_how(error))
     }
 
+    /// The problem of an error of this trace, pointing at the setting to blame where there is one.
+    pub fn problem(&self, error: TraceError) -> Problem {
+        let by_process = error.cause.as_deref() == Some(&Cause::NoProcesses);
+        let problem = Problem::from(error);
+        match &self.by_process {
+            Some(place) if by_process => problem.at(place),
+            _ => problem,
+        }
+    }
+
     /// A text in no known format may be read all the same.
     fn say_how(&self, mut error: TraceError) -> TraceError {
         let Some(Cause::Unrecognised(line)) = error.cause.as_deref() else {
@@ -233,7 +261,7 @@ impl Choice {
     /// # Errors
     /// If it cannot be read.
     pub fn decode(&self) -> Outcome<Decoded> {
-        let mut reader = self.open()?;
+        let mut reader = self.open().map_err(|error| self.problem(error))?;
         let mut requests = Vec::new();
         while reader.next_batch(&mut requests, 1 << 16)? > 0 {}
         requests.shrink_to_fit();

@@ -122,3 +122,97 @@ fn a_page_cache_wherever_traces_are_read() {
         "{shown}"
     );
 }
+
+/// Two processes of a blkparse text, and the same requests as page text with their numbers.
+fn two_writers(place: &Place) {
+    let mut text = String::from("8,16 0 1 0.000000000 5 Q R 0 + 8 [reader]\n");
+    let mut pages = String::from("R 0 1 0\n");
+    for i in 1..6000 {
+        let (pid, page, stream) = match i % 3 {
+            0 => (41, i / 3 * 7919 % 200, 1),
+            _ => (900, 200 + i % 800, 0),
+        };
+        let ns = i * 1000;
+        let sector = page * 8;
+        text.push_str(&format!("8,16 0 1 0.{ns:09} {pid} Q WS {sector} + 8 [w]\n"));
+        pages.push_str(&format!("W {page} 1 {ns} {stream}\n"));
+    }
+    place.file("t.blkparse", text).file("t.pages", pages);
+}
+
+#[test]
+fn streams_by_process() {
+    let place = Place::new();
+    two_writers(&place);
+    let played = |command: &str| {
+        let command = format!(
+            "{command} --scheme page --set scheme.separation=hint --set scheme.hint_handles=2 \
+             --set device.dies=1 --set device.capacity_mib=4 --json"
+        );
+        let mut json = place.run(&command).ok().json();
+        let mut record = json["results"][0].take();
+        record["host"]["stream_by"].take();
+        record
+    };
+    let by_process = played("run --trace t.blkparse --stream-by process");
+    assert_eq!(by_process, played("run --trace t.pages"));
+    assert_ne!(by_process, played("run --trace t.blkparse"));
+
+    // A fleet and a sweep read the trace their own way.
+    let fleet = |file_and_by: &str| {
+        let device = "--set scheme.separation=hint --set scheme.hint_handles=2 --json";
+        let command = format!("fleet {file_and_by} --scheme page {device}");
+        let json = place.run(&command).ok().json();
+        let mean = json["results"][0]["write_amplification"]["mean"].as_f64();
+        mean.expect("a figure")
+    };
+    let by_process = fleet("t.blkparse --stream-by process");
+    assert_eq!(by_process, fleet("t.pages"));
+    assert_ne!(by_process, fleet("t.blkparse"));
+    let swept = "sweep --trace t.blkparse --scheme page:separation=hint --set device.dies=1 \
+                 --set device.capacity_mib=4 --vary host.stream_by=trace,process --json";
+    let cells = place.run(swept).ok().json()["cells"].take();
+    assert!(cells[1]["figures"].is_object());
+    assert_ne!(cells[0]["figures"], cells[1]["figures"]);
+}
+
+#[test]
+fn streams_by_process_of_a_trace_without_processes() {
+    let place = Place::new();
+    two_writers(&place);
+    place.file("c.toml", "[host]\nstream_by = \"process\"\n");
+    let files = place.files();
+    let says = "does not say which process made a write\n  \
+                = streams by process are for the formats blkparse, blktrace, hash-text\n  --> ";
+    let flag = "--set host.stream_by=process\n";
+    let key = "c.toml:2:13\n";
+    for (command, at) in [
+        (
+            "run --trace t.pages --scheme page --requests-out r.csv --stream-by process",
+            flag,
+        ),
+        (
+            "run --scheme page --report r.html --stream-by process",
+            flag,
+        ),
+        (
+            "compare --trace zipf:space=64 --report r.html --config c.toml",
+            key,
+        ),
+        (
+            "fleet t.pages --scheme page --out r.csv --config c.toml",
+            key,
+        ),
+    ] {
+        let ran = place.run(command);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{command}");
+        assert!(ran.err.contains(&format!("{says}{at}")), "{}", ran.err);
+        assert_eq!(place.files(), files, "{command}");
+    }
+    let cached =
+        "run --scheme page --trace t.blkparse --stream-by process --set trace.pagecache=chunk=4";
+    let ran = place.run(cached);
+    let says = "host.stream_by: no process makes the writes of a page cache\n  --> --set host.stream_by=process";
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains(says), "{}", ran.err);
+}

@@ -167,6 +167,8 @@ pub enum StreamBy {
     Region,
     /// The size of the request: 0 for a page, and one more for each time it doubles.
     Size,
+    /// The process that made it, numbered in the order of first writes; whoever reads the trace gives it.
+    Process,
 }
 
 /// Parts of the address space that [`StreamBy::Region`] tells apart.
@@ -176,7 +178,7 @@ impl StreamBy {
     /// The stream of a write on a device of so many bytes.
     pub fn of(self, request: &Request, page_bytes: u64, device_bytes: u64) -> Option<u32> {
         match self {
-            Self::Trace => request.stream.number(),
+            Self::Trace | Self::Process => request.stream.number(),
             Self::Volume => Some(request.volume),
             Self::Region => {
                 let part = device_bytes.div_ceil(STREAM_REGIONS).max(1);

@@ -38,6 +38,8 @@ pub struct TraceError {
 pub enum Cause {
     /// The format of a text was not recognised; this is its first line.
     Unrecognised(String),
+    /// Streams by process were asked for, and the format does not know processes.
+    NoProcesses,
     /// What is written is not wanted any more: the other end of a pipe is closed.
     BrokenPipe,
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Position, Stop};
 use crate::formats::{Decoder, Parsed};
+use crate::processes::Processes;
 use crate::volumes::Volumes;
 use crate::{Reader, Request};
 
@@ -22,13 +23,14 @@ pub(crate) struct Merged {
     /// The file of the last request.
     current: usize,
     volumes: Volumes,
+    processes: Processes,
     /// Records skipped by the files and not yet reported.
     skipped: u64,
     progress: Arc<AtomicU64>,
 }
 
 impl Merged {
-    pub fn new(readers: Vec<Reader>, progress: Arc<AtomicU64>) -> Self {
+    pub fn new(readers: Vec<Reader>, progress: Arc<AtomicU64>, processes: Processes) -> Self {
         Merged {
             members: readers
                 .into_iter()
@@ -41,6 +43,7 @@ impl Merged {
                 .collect(),
             current: 0,
             volumes: Volumes::default(),
+            processes,
             skipped: 0,
             progress,
         }
@@ -94,7 +97,8 @@ impl Decoder for Merged {
             let name = member.reader.volume_name(request.volume);
             request.volume = self.volumes.number(name.as_bytes())?;
         }
-        Ok(Some(Parsed::One(request)))
+        let process = || member.reader.process(request.stream).unwrap_or_default();
+        Ok(Some(Parsed::One(self.processes.give(request, process)?)))
     }
 
     fn position(&self) -> Position {

@@ -6,12 +6,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use crate::error::TraceError;
+use crate::error::{Cause, TraceError};
 use crate::formats::{self, BlockEvent, Decoder, Format, TextDecoder, TextFormat};
 use crate::input::{Input, PEEK_BYTES};
 use crate::merged::Merged;
 use crate::options::OpenOptions;
+use crate::options::StreamFrom;
 use crate::pagecache;
+use crate::processes::Processes;
 use crate::reader::{Parts, Reader, stopped};
 use crate::source::{self, Compression};
 
@@ -100,6 +102,7 @@ pub(crate) fn open_with(
         )
         .hint("leave the unit out; it is for the five-column formats"));
     }
+    check_streams(name, format, options)?;
     let path = path.filter(|_| source.compression == Compression::None);
     let event = options.event.unwrap_or_else(|| {
         input
@@ -197,17 +200,40 @@ fn merged<T>(
     let format = parts[0].format();
     let compression = parts[0].compression();
     let count = Arc::new(AtomicU64::new(0));
+    let processes = Processes::new(options.stream_from);
     Ok(Reader::new(
         Parts {
             path,
             format,
             compression,
-            decoder: Box::new(Merged::new(parts, Arc::clone(&count))),
+            decoder: Box::new(Merged::new(parts, Arc::clone(&count), processes)),
             count,
             total,
         },
         options,
     ))
+}
+
+/// Refuses streams by process where the format does not know processes.
+pub(crate) fn check_streams(
+    name: &str,
+    format: Format,
+    options: &OpenOptions,
+) -> Result<(), TraceError> {
+    if options.stream_from == StreamFrom::Trace || format.knows_processes() {
+        return Ok(());
+    }
+    let known = Format::ALL.into_iter().filter(|f| f.knows_processes());
+    let known: Vec<&str> = known.map(Format::name).collect();
+    let message = format!("format '{format}' does not say which process made a write");
+    let error = TraceError::file(name, message).hint(format!(
+        "streams by process are for the formats {}",
+        known.join(", ")
+    ));
+    Err(TraceError {
+        cause: Some(Box::new(Cause::NoProcesses)),
+        ..error
+    })
 }
 
 /// The events that count as requests in a trace of the block layer.
@@ -239,6 +265,7 @@ fn decoder(
     fn text<F: TextFormat + 'static>(input: Input, format: F) -> Box<dyn Decoder> {
         Box::new(TextDecoder::new(input, format))
     }
+    let processes = Processes::new(options.stream_from);
     Ok(match format {
         Format::Msr => text(input, formats::msr::Msr::default()),
         Format::Spc => text(input, formats::spc::Spc),
@@ -249,7 +276,7 @@ fn decoder(
             input,
             formats::ascii::Ascii::new(format, options.time_unit, options.address_unit),
         ),
-        Format::Blkparse => text(input, formats::blkparse::Blkparse::new(event)),
+        Format::Blkparse => text(input, formats::blkparse::Blkparse::new(event, processes)),
         Format::FioIolog => text(input, formats::iolog::Iolog::default()),
         Format::Alibaba => text(input, formats::alibaba::Alibaba),
         Format::Tencent => text(input, formats::tencent::Tencent),
@@ -258,8 +285,8 @@ fn decoder(
         Format::Blkreplay => text(input, formats::blkreplay::Blkreplay::default()),
         Format::Recorded => text(input, formats::recorded::Recorded),
         Format::Pages => text(input, formats::pages::Pages::new(options.page_bytes)),
-        Format::HashText => text(input, formats::hash_text::HashText::default()),
-        Format::Blktrace => Box::new(formats::blktrace::Blktrace::new(input, event)),
+        Format::HashText => text(input, formats::hash_text::HashText::new(processes)),
+        Format::Blktrace => Box::new(formats::blktrace::Blktrace::new(input, event, processes)),
         Format::Columns if !is_parquet => {
             let layout = options.columns.clone().ok_or_else(|| {
                 TraceError::file(name, "the columns are missing").hint("say what they hold")

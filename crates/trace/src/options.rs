@@ -3,6 +3,17 @@
 use crate::formats::{AddressUnit, BlockEvent, Format, TimeUnit};
 use crate::{Layout, PageCache};
 
+/// What gives writes their streams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StreamFrom {
+    /// The trace, where its format has a place for streams.
+    #[default]
+    Trace,
+    /// The process that made the write, numbered in the order of first writes, in the formats that
+    /// [know it](Format::knows_processes); others are refused. Of several files processes are matched by name or number.
+    Process,
+}
+
 /// How to read a trace. The default detects everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpenOptions {
@@ -23,6 +34,8 @@ pub struct OpenOptions {
     /// Which events of blktrace and blkparse are requests; `None` takes queue events, or issue events
     /// if there is no queue event in the first 64 KiB.
     pub event: Option<BlockEvent>,
+    /// What gives writes their streams.
+    pub stream_from: StreamFrom,
     /// A page cache between the trace and whoever reads it ([`open_merged`](crate::open_merged) and the like).
     pub pagecache: Option<PageCache>,
 }

@@ -7,7 +7,7 @@ use crate::error::{Position, Stop, TraceError};
 use crate::formats::{Decoder, Format, Parsed};
 use crate::source::Compression;
 use crate::volumes::Volumes;
-use crate::{Counts, Op, OpenOptions, Request};
+use crate::{Counts, Op, OpenOptions, Request, Stream};
 
 /// A larger read or write is taken for a wrong unit: no block interface allows one.
 const MAX_DATA_BYTES: u64 = 1 << 32;
@@ -89,6 +89,11 @@ impl Reader {
     /// The volumes seen so far.
     pub(crate) fn volumes(&self) -> &Volumes {
         self.decoder.volumes()
+    }
+
+    /// The process of a stream, where streams are processes.
+    pub(crate) fn process(&self, stream: Stream) -> Option<String> {
+        self.decoder.process(stream)
     }
 
     pub(crate) fn new(parts: Parts, options: &OpenOptions) -> Self {

@@ -131,7 +131,8 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
 /// Reads the trace once before the run: whatever is wrong with it shows now, and the device can be sized.
 fn scan(study: &Study) -> Outcome<(Scan, About)> {
     let mut scan = Scan::new(&study.plan, &study.settings);
-    let mut reader = study.choice.open()?;
+    let choice = &study.choice;
+    let mut reader = choice.open().map_err(|error| choice.problem(error))?;
     let mut batch = Vec::with_capacity(BATCH);
     while reader.next_batch(&mut batch, BATCH)? > 0 {
         scan.add(&batch);

@@ -189,7 +189,7 @@ pub const KEYS: &[Key] = &[
     key("host", "partial_write", Kind::Words(&["rmw", "whole"]), "\"rmw\"", "a write of a part of a page reads the page first, or not"),
     key("host", "write_zeroes", Kind::Words(&["trim", "write"]), "\"trim\"", "write-zeroes requests are trims, or writes"),
     key("host", "beyond", Kind::Words(&["error", "wrap", "compact"]), "\"compact\" <compact if the device is sized to the trace, else error>", "addresses past the end of the device: stop, start again at 0, or lay out regions in the order of first touch"),
-    key("host", "stream_by", Kind::Words(&["trace", "volume", "region", "size"]), "\"trace\"", "the stream of a write, for placement by hints: the trace's own, its volume, the sixteenth of the device that it begins in, its size (0: one page, 1: two, 2: up to four, ...)"),
+    key("host", "stream_by", Kind::Words(&["trace", "volume", "region", "size", "process"]), "\"trace\"", "the stream of a write, for placement by hints: the trace's own, its volume, the sixteenth of the device that it begins in, its size (0: one page, 1: two, 2: up to four, ...), or its process in the order of first writes (blkparse, blktrace, hash-text)"),
     key("host", "compact_region_pages", Kind::Whole(1, 1 << 30), "512 <1 MiB>", "pages of a region of compact"),
     key("run", "start", Kind::Words(&["full", "empty"]), "\"full\"", "every logical page written once in order, or none"),
     key("run", "ageing", Kind::List, "[]", "steps before the measurement, in order: fill, overwrite:<share>, settle, replay"),

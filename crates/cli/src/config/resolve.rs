@@ -335,6 +335,7 @@ fn host_of(settings: &Settings, capacity_from_trace: bool) -> Host {
             Some("volume") => StreamBy::Volume,
             Some("region") => StreamBy::Region,
             Some("size") => StreamBy::Size,
+            Some("process") => StreamBy::Process,
             _ => StreamBy::Trace,
         },
         beyond: match settings.text("host.beyond") {

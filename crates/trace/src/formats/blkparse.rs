@@ -4,24 +4,27 @@
 //! in the options, are requests; all others are skipped. In `rwbs`, `R`, `W` and `D` are read, write and discard; an `F`
 //! before it is a flush first, an `F` after it is FUA (forced unit access) and is part of the write. An event
 //! without a size and with a leading `F` is a flush. Discards with data direction none and the summary at
-//! the end of the file are understood. The device is the volume.
+//! the end of the file are understood. The device is the volume, the pid the process.
 
 use super::{BlockEvent, Parsed, TextFormat, request};
-use crate::Op;
 use crate::error::Fault;
 use crate::parse::{need_sectors, need_time, number, words};
+use crate::processes::Processes;
 use crate::volumes::Volumes;
+use crate::{Op, Stream};
 
 pub(crate) struct Blkparse {
     event: BlockEvent,
+    processes: Processes,
     /// The summary after the events has been reached.
     summary: bool,
 }
 
 impl Blkparse {
-    pub fn new(event: BlockEvent) -> Self {
+    pub fn new(event: BlockEvent, processes: Processes) -> Self {
         Blkparse {
             event,
+            processes,
             summary: false,
         }
     }
@@ -83,12 +86,14 @@ impl TextFormat for Blkparse {
         if n >= 9 && f[8] == b"+" {
             let offset = need_sectors(f[7], "sector")?;
             let bytes = need_sectors(f[9], "size")?;
-            return Ok(match op {
-                Some(op) if flush && bytes > 0 => {
-                    Parsed::Two(first, request(time, op, volume, offset, bytes))
-                }
-                Some(op) if !flush => Parsed::One(request(time, op, volume, offset, bytes)),
-                _ => Parsed::One(first),
+            let Some(op) = op.filter(|_| !flush || bytes > 0) else {
+                return Ok(Parsed::One(first));
+            };
+            let data = request(time, op, volume, offset, bytes);
+            let data = self.processes.give(data, || f[4])?;
+            return Ok(match flush {
+                true => Parsed::Two(first, data),
+                false => Parsed::One(data),
             });
         }
         if flush {
@@ -100,6 +105,10 @@ impl TextFormat for Blkparse {
         }
         Err(Fault::new("the event has no 'sector + sectors'")
             .hint("the output must be blkparse's default format"))
+    }
+
+    fn process(&self, stream: Stream) -> Option<String> {
+        self.processes.name(stream)
     }
 }
 

@@ -2,13 +2,14 @@
 //!
 //! A record is 48 bytes and a payload: magic and version (u32), sequence (u32), time in ns (u64), sector
 //! (u64), bytes (u32), action (u32), pid (u32), device (u32), CPU (u32), error (u16), payload length (u16).
-//! Queue events, or the kind of event set in the options, are requests; the device is the volume, named `major,minor`.
+//! Queue events, or the kind of event set in the options, are requests; the device is the volume, named `major,minor`, the pid the process.
 
 use super::{BlockEvent, Decoder, Parsed, request};
-use crate::Op;
 use crate::error::{Fault, Position, Stop};
 use crate::input::Input;
+use crate::processes::Processes;
 use crate::volumes::Volumes;
+use crate::{Op, Stream};
 
 /// The upper 24 bits of a record's first word; the lower 8 are the version.
 const MAGIC: u32 = 0x6561_7400;
@@ -70,17 +71,19 @@ pub(crate) struct Blktrace {
     input: Input,
     event: u32,
     volumes: Volumes,
+    processes: Processes,
     record: u64,
     device: Option<(u32, u32)>,
     bad: Option<String>,
 }
 
 impl Blktrace {
-    pub fn new(input: Input, event: BlockEvent) -> Self {
+    pub fn new(input: Input, event: BlockEvent, processes: Processes) -> Self {
         Blktrace {
             input,
             event: event.code(),
             volumes: Volumes::default(),
+            processes,
             record: 0,
             device: None,
             bad: None,
@@ -153,6 +156,7 @@ impl Decoder for Blktrace {
         let sector = u64_at(bytes, 16, order);
         let size = u64::from(u32_at(bytes, 24, order));
         let action = u32_at(bytes, 28, order);
+        let pid = u32_at(bytes, 32, order);
         let device = u32_at(bytes, 36, order);
         let payload = usize::from(u16_at(bytes, 46, order));
         if !self.input.skip(payload)? {
@@ -186,6 +190,7 @@ impl Decoder for Blktrace {
             .checked_mul(512)
             .ok_or_else(|| Fault::new(format!("sector {sector} is beyond 2^64 bytes")))?;
         let data = request(time, op, volume, offset, size);
+        let data = self.processes.give(data, || pid.to_string())?;
         Ok(Some(if flush {
             Parsed::Two(first, data)
         } else {
@@ -203,5 +208,9 @@ impl Decoder for Blktrace {
 
     fn volumes(&self) -> &Volumes {
         &self.volumes
+    }
+
+    fn process(&self, stream: Stream) -> Option<String> {
+        self.processes.name(stream)
     }
 }

@@ -195,6 +195,11 @@ impl Format {
         )
     }
 
+    /// Whether it says which process made a request.
+    pub const fn knows_processes(self) -> bool {
+        matches!(self, Format::Blkparse | Format::Blktrace | Format::HashText)
+    }
+
     /// Whether it is no text.
     pub(crate) const fn is_binary(self) -> bool {
         matches!(self, Format::Blktrace | Format::Vscsi | Format::Parquet)

@@ -5,13 +5,14 @@
 //! address and the whole size; lines of requests of the same instant may alternate. The request is
 //! returned at its first line; the lines of its other pages are skipped. Blank records occur in
 //! between. Process names may hold tabs, and then the device is missing: only the first four fields
-//! are reliable, so the whole trace is one volume.
+//! are reliable, so the whole trace is one volume, and of a process the name counts up to its first tab.
 
 use super::{Format, Parsed, TextFormat, request, unknown_op, wrong_fields};
-use crate::Op;
 use crate::error::Fault;
 use crate::parse::{need, need_sectors, need_time, split, trim};
+use crate::processes::Processes;
 use crate::volumes::Volumes;
+use crate::{Op, Stream};
 
 /// At most this many requests can wait for further lines; the oldest is dropped first.
 const OPEN_REQUESTS: usize = 64;
@@ -20,6 +21,16 @@ const OPEN_REQUESTS: usize = 64;
 pub(crate) struct HashText {
     /// Requests and how many of their lines are still to come.
     open: std::collections::VecDeque<(u64, Op, u64, u64, u64)>,
+    processes: Processes,
+}
+
+impl HashText {
+    pub fn new(processes: Processes) -> Self {
+        HashText {
+            processes,
+            ..HashText::default()
+        }
+    }
 }
 
 impl TextFormat for HashText {
@@ -58,6 +69,12 @@ impl TextFormat for HashText {
             }
             self.open.push_back((time, op, offset, bytes, lines - 1));
         }
-        Ok(Parsed::One(request(time, op, 0, offset, bytes)))
+        let request = request(time, op, 0, offset, bytes);
+        let request = self.processes.give(request, || trim(f[4]))?;
+        Ok(Parsed::One(request))
+    }
+
+    fn process(&self, stream: Stream) -> Option<String> {
+        self.processes.name(stream)
     }
 }

@@ -44,6 +44,10 @@ pub(crate) enum Parsed {
 pub(crate) trait TextFormat: Send {
     /// Reads a line. Blank lines are skipped before.
     fn line(&mut self, line: &[u8], volumes: &mut Volumes) -> Result<Parsed, Fault>;
+    /// The process of a stream, where streams are processes.
+    fn process(&self, _: Stream) -> Option<String> {
+        None
+    }
 }
 
 /// A source of records, whatever the format.
@@ -62,6 +66,10 @@ pub(crate) trait Decoder: Send {
     }
     /// The volumes seen so far.
     fn volumes(&self) -> &Volumes;
+    /// The process of a stream, where streams are processes.
+    fn process(&self, _: Stream) -> Option<String> {
+        None
+    }
 }
 
 /// The decoder of all text formats.
@@ -127,6 +135,10 @@ impl<F: TextFormat> Decoder for TextDecoder<F> {
 
     fn volumes(&self) -> &Volumes {
         &self.volumes
+    }
+
+    fn process(&self, stream: Stream) -> Option<String> {
+        self.format.process(stream)
     }
 }
 

@@ -46,6 +46,7 @@ pub fn open(name: &str, options: &OpenOptions) -> Result<Reader, TraceError> {
         wrong("the parameters of a generator have the form NAME:KEY=VALUE:KEY=VALUE".into())
     })?;
     let requests = build(generator, &params).map_err(|error| wrong(error.to_string()))?;
+    crate::open::check_streams(name, Format::Pages, options)?;
     let page_bytes = match options.page_bytes {
         0 => DEFAULT_PAGE_BYTES,
         given => given,

@@ -72,7 +72,7 @@ impl Input {
         if split.volumes().is_empty()
             && let Some((_, error)) = broken.first()
         {
-            return Err(error.clone().into());
+            return Err(choice.problem(error.clone()));
         }
         Ok(Self::of(split, broken, counts, &choice, files.len()))
     }
