@@ -11,7 +11,7 @@ use crate::steps::{Outcome, Steps};
 use crate::{fuzz, instructions, kernel, mutants};
 
 /// Seconds that the gate fuzzes each target.
-const FUZZ_SECONDS: u64 = 30;
+const FUZZ_SECONDS: u64 = 20;
 
 #[derive(Debug, Args)]
 pub struct TestArgs {
