@@ -480,11 +480,11 @@ fn hand_over<S: Ftl<Page = Lpn>, C: Clock>(
         take(rows)?;
         rows.clear();
     }
-    if let Some(take) = &mut job.besides.operations
-        && session.operations().len() >= least
+    if let (Some(take), Some(operations)) = (&mut job.besides.operations, session.operations())
+        && operations.len() >= least
     {
-        take(session.operations())?;
-        session.operations().clear();
+        take(operations)?;
+        operations.clear();
     }
     Ok(())
 }

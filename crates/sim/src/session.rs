@@ -165,8 +165,9 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
         self.record_requests();
     }
 
-    /// The operations whose end has become known, in the order of their ends on each die; the caller takes them out.
-    pub fn operations(&mut self) -> &mut Vec<Operation> {
+    /// The operations whose end has become known, in the order of their ends on each die, if the clock keeps them; the
+    /// caller takes them out.
+    pub fn operations(&mut self) -> Option<&mut Vec<Operation>> {
         self.flash.clock.operations()
     }
 

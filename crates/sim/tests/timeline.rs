@@ -31,10 +31,10 @@ fn played<S: Ftl<Page = Lpn>>(
         let count = 1 + rng.below(4);
         let first = Lpn(rng.below(pages - count) as u32);
         session.page_request(kind, first, count as u32, now_ns);
-        operations.append(session.operations());
+        operations.append(session.operations().expect("they are kept"));
     }
     session.finish();
-    operations.append(session.operations());
+    operations.append(session.operations().expect("they are kept"));
     let rows = session.request_rows().map(std::mem::take);
     (session, operations, rows.unwrap_or_default())
 }
@@ -159,7 +159,7 @@ fn a_timeline_by_hand() {
     session.page_request(Kind::Write, Lpn(0), 2, 1000);
     session.page_request(Kind::Read, Lpn(0), 1, 2000);
     session.finish();
-    let told: Vec<_> = session.operations().drain(..).collect();
+    let told: Vec<_> = std::mem::take(session.operations().expect("they are kept"));
     let of = |die, kind, request, start_ns, end_ns| Operation {
         die,
         does: Does::One(kind),

@@ -5,7 +5,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use super::tools::{is_mount_point, line, ran, within_patience};
+use super::tools::{is_mount_point, line, ran, ran_until};
 use crate::process::{Built, built};
 
 /// `floatgate attach` in a process of its own.
@@ -83,24 +83,13 @@ impl Attached {
 
     /// Removes what a process that was killed leaves behind. Nothing may be mounted on the device.
     pub fn clean_up(&self) -> Result<(), String> {
-        let mut said = String::new();
-        let mut until = |words: String, is_so: &dyn Fn() -> bool| {
-            within_patience(|| {
-                if let Err(why) = ran(&mut line(&words)) {
-                    said = why;
-                }
-                is_so()
-            })
-        };
         let (device, folder) = (self.device.display(), self.folder.display());
-        let is_gone = until(format!("losetup --detach {device}"), &|| !self.is_ours())
-            && until(format!("fusermount3 -u -z {folder}"), &|| {
-                !is_mount_point(&self.folder)
-            });
-        match is_gone {
-            true => std::fs::remove_dir(&self.folder).map_err(|error| format!("{folder}: {error}")),
-            false => Err(format!("after the kill: {said}")),
-        }
+        let detach = format!("losetup --detach {device}");
+        let unmount = format!("fusermount3 -u -z {folder}");
+        ran_until(&detach, || !self.is_ours())
+            .and_then(|()| ran_until(&unmount, || !is_mount_point(&self.folder)))
+            .map_err(|said| format!("after the kill: {said}"))?;
+        std::fs::remove_dir(&self.folder).map_err(|error| format!("{folder}: {error}"))
     }
 
     /// Whether the loop device is still that of our file: once it is free, anybody may take it.

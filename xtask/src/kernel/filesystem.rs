@@ -3,7 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::tools::{is_mount_point, line, ran, within_patience};
+use super::tools::{is_mount_point, line, ran, ran_until};
 
 /// A file system.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -110,17 +110,9 @@ impl Mounted {
     /// Unmounts it after its disk has gone. What the kernel says to that is its own affair, but nothing may stay mounted:
     /// the next one would be mounted on top of it.
     pub fn unmount_without_disk(self) -> Result<(), String> {
-        let mut said = String::new();
-        let is_gone = within_patience(|| {
-            if let Err(why) = ran(line("umount").arg(&self.folder)) {
-                said = why;
-            }
-            !is_mount_point(&self.folder)
-        });
-        match is_gone {
-            true => Ok(()),
-            false => Err(format!("after the kill: {said}")),
-        }
+        let words = format!("umount {}", self.folder.display());
+        let unmounted = ran_until(&words, || !is_mount_point(&self.folder));
+        unmounted.map_err(|said| format!("after the kill: {said}"))
     }
 }
 

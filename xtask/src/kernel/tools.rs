@@ -99,16 +99,19 @@ pub fn line(words: &str) -> Command {
 /// How long the kernel may take to let go of what nobody uses any more.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Waits until it is so; whether it is.
-pub fn within_patience(mut is_so: impl FnMut() -> bool) -> bool {
+/// Runs a program again and again until it is so; what it said last, if the patience ends before.
+pub fn ran_until(words: &str, is_so: impl Fn() -> bool) -> Result<(), String> {
     let late = Instant::now() + PATIENCE;
-    while !is_so() {
+    loop {
+        let said = ran(&mut line(words)).err();
+        if is_so() {
+            return Ok(());
+        }
         if Instant::now() > late {
-            return false;
+            return Err(said.unwrap_or_else(|| format!("{words}: it has no effect")));
         }
         std::thread::sleep(Duration::from_millis(50));
     }
-    true
 }
 
 /// Whether something is mounted on a folder, by the kernel's own table: one whose server or disk has gone cannot be looked

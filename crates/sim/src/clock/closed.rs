@@ -7,7 +7,7 @@ use floatgate_core::report::Cause;
 
 use super::machine::{add_ns, mul_ns};
 use super::pcm::ReadFirst;
-use super::{Clock, Completion, FlashOp, Machine, Note, OpKind, Operation, Phases, TIME_MAX_NS};
+use super::{Clock, Completion, FlashOp, Machine, Note, OpKind, Phases, TIME_MAX_NS};
 
 /// The end of an operation, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,7 +73,6 @@ pub struct Closed {
     /// For those who record requests: the devices when they were looked at last, and what came to light.
     seen: Vec<Device>,
     notes: Vec<Note>,
-    no_operations: Vec<Operation>,
 }
 
 impl Closed {
@@ -162,7 +161,6 @@ impl Clock for Closed {
             any_closed: false,
             seen: Vec::new(),
             notes: Vec::new(),
-            no_operations: Vec::new(),
         }
     }
 
@@ -362,10 +360,6 @@ impl Clock for Closed {
 
     fn notes(&mut self) -> &mut Vec<Note> {
         &mut self.notes
-    }
-
-    fn operations(&mut self) -> &mut Vec<Operation> {
-        &mut self.no_operations
     }
 
     fn reset(&mut self) {

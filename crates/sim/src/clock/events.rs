@@ -89,7 +89,6 @@ pub struct Events {
     /// For those who record requests.
     watch: Option<Box<Watch>>,
     no_notes: Vec<Note>,
-    no_operations: Vec<Operation>,
     /// Why the newest operation is done, for them.
     cause: Cause,
 }
@@ -156,14 +155,12 @@ impl Events {
             && let Some((start_ns, end_ns)) = self.end_at_once(device, shape, copies, release_ns)
         {
             if self.watch.is_some() {
-                let operation = self.operation(device, shape, copies);
-                self.tell_at_once(operation, free_ns, start_ns, end_ns);
+                self.tell(device, shape, copies, Some((free_ns, start_ns, end_ns)));
             }
             return EventToken::known(end_ns);
         }
         if self.watch.is_some() {
-            let operation = self.operation(device, shape, copies);
-            self.tell_queued(operation);
+            self.tell(device, shape, copies, None);
         }
         // When a PCM write that can be put off starts, its request may be long over.
         let request = match shape == self.gate {
@@ -182,8 +179,10 @@ impl Events {
         self.enqueue(device, record)
     }
 
-    /// An operation as it is told, without its times.
-    fn operation(&self, device: u32, shape: u32, copies: u32) -> Operation {
+    /// Tells of an operation that is issued; of one whose end is known at once since when its device was free, its start
+    /// and its end.
+    #[cold]
+    fn tell(&mut self, device: u32, shape: u32, copies: u32, known_ns: Option<(u64, u64, u64)>) {
         let does = match OpKind::ALL.get(shape as usize) {
             Some(&kind) => Does::One(kind),
             None if shape == copy_shape(false) || shape == copy_shape(true) => Does::Copies {
@@ -193,13 +192,19 @@ impl Events {
             None if shape == self.gate => Does::One(OpKind::PcmWrite),
             None => Does::One(self.unusual_kind(shape)),
         };
-        Operation {
+        let (free_ns, start_ns, end_ns) = known_ns.unwrap_or_default();
+        let operation = Operation {
             die: device,
             does,
             cause: self.cause,
             request: self.requests.open(),
-            start_ns: 0,
-            end_ns: 0,
+            start_ns,
+            end_ns,
+        };
+        match (&mut self.watch, known_ns) {
+            (Some(watch), Some(_)) => watch.at_once(operation, free_ns),
+            (Some(watch), None) => watch.queued(operation),
+            (None, _) => {}
         }
     }
 
@@ -208,25 +213,6 @@ impl Events {
         let mut known = self.shape_of.iter();
         let found = known.find(|&(_, &of)| of == shape);
         found.map_or(OpKind::Read, |(&(kind, ..), _)| kind)
-    }
-
-    #[cold]
-    fn tell_at_once(&mut self, operation: Operation, free_ns: u64, start_ns: u64, end_ns: u64) {
-        if let Some(watch) = &mut self.watch {
-            let operation = Operation {
-                start_ns,
-                end_ns,
-                ..operation
-            };
-            watch.at_once(operation, free_ns);
-        }
-    }
-
-    #[cold]
-    fn tell_queued(&mut self, operation: Operation) {
-        if let Some(watch) = &mut self.watch {
-            watch.queued(operation);
-        }
     }
 
     #[inline]
@@ -344,7 +330,6 @@ impl Clock for Events {
             gate: NONE,
             watch: None,
             no_notes: Vec::new(),
-            no_operations: Vec::new(),
             cause: Cause::Host,
         };
         events.open_gates();
@@ -545,11 +530,8 @@ impl Clock for Events {
         }
     }
 
-    fn operations(&mut self) -> &mut Vec<Operation> {
-        match &mut self.watch {
-            Some(watch) => &mut watch.operations,
-            None => &mut self.no_operations,
-        }
+    fn operations(&mut self) -> Option<&mut Vec<Operation>> {
+        Some(&mut self.watch.as_mut()?.operations)
     }
 
     fn reset(&mut self) {

@@ -224,7 +224,9 @@ pub trait Clock: Sized {
 
     /// The operations whose end has become known since they were taken out last, if they are kept; of a die in their
     /// order. Chips that read first are not in them. [`Closed`] keeps none: it would pay for it in every run.
-    fn operations(&mut self) -> &mut Vec<Operation>;
+    fn operations(&mut self) -> Option<&mut Vec<Operation>> {
+        None
+    }
 
     /// All dies and buses are free at 0 again, statistics are 0, requests and
     /// completions are forgotten (docs/spec/metrics.md, section 7: after a warm-up).
