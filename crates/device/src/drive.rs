@@ -132,11 +132,8 @@ pub trait Drive: Send {
         Figures::default()
     }
     /// What it lies in, if it can be mounted from there again.
-    ///
-    /// # Errors
-    /// If the system has no further handle of a file.
-    fn medium(&self) -> std::io::Result<Option<Medium>> {
-        Ok(None)
+    fn medium(&self) -> Option<Medium> {
+        None
     }
     /// The power is about to go: what has not reached the flash is lost as it is drawn. The device is not to be used
     /// afterwards.
@@ -205,9 +202,9 @@ impl<S: Ftl<Page = Lpn>> Drive for BlockDevice<S, Spares<Powered<ImageNand>>> {
         figures_of(flash.ledger.counters, spares)
     }
 
-    fn medium(&self) -> std::io::Result<Option<Medium>> {
+    fn medium(&self) -> Option<Medium> {
         let nand = self.flash_layer().nand().nand().inner();
-        Ok(Some(Medium::new(nand, mount_again::<S>)?))
+        Some(Medium::new(nand, mount_again::<S>))
     }
 
     fn close(self: Box<Self>) -> Result<(), DeviceError> {

@@ -457,7 +457,7 @@ impl Drive for Cached {
         }
     }
 
-    fn medium(&self) -> std::io::Result<Option<Medium>> {
+    fn medium(&self) -> Option<Medium> {
         self.inner.medium()
     }
 

@@ -4,13 +4,13 @@
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::{Drive, Mounted};
 use crate::error::DeviceError;
 use crate::image::create::{Unnamed, folder_of};
-use crate::image::disk::Disk;
+use crate::image::disk::{AnyDisk, Disk};
 use crate::image::memory::MemoryDisk;
-use crate::image::store::Store;
 use crate::image::{Durability, ImageError, ImageNand};
 
 /// Bytes of a piece of a copy.
@@ -19,22 +19,19 @@ const PIECE_BYTES: u64 = 1 << 20;
 /// A handle of what a device lies in. It keeps the image locked while no device is mounted.
 #[derive(Debug)]
 pub struct Medium {
-    store: Store,
+    disk: AnyDisk,
     durability: Durability,
     mount: fn(ImageNand) -> Mounted,
 }
 
 impl Medium {
     /// That of a chip; `mount` is for its scheme.
-    ///
-    /// # Errors
-    /// If the system has no further handle.
-    pub fn new(nand: &ImageNand, mount: fn(ImageNand) -> Mounted) -> io::Result<Self> {
-        Ok(Self {
-            store: nand.disk().try_clone()?,
+    pub fn new(nand: &ImageNand, mount: fn(ImageNand) -> Mounted) -> Self {
+        Self {
+            disk: AnyDisk::clone(nand.disk()),
             durability: nand.durability(),
             mount,
-        })
+        }
     }
 
     /// Mounts the device as it is found. Of the device before nothing may be used any more.
@@ -42,9 +39,8 @@ impl Medium {
     /// # Errors
     /// As [`crate::image::open`].
     pub fn mount(&self) -> Mounted {
-        let store = self.store.try_clone();
-        let store = store.map_err(|error| failed("open", Path::new("the image"), error))?;
-        let nand = ImageNand::open_on(store, Path::new("the image"), self.durability)?;
+        let disk = AnyDisk::clone(&self.disk);
+        let nand = ImageNand::open_on(disk, Path::new("the image"), self.durability)?;
         (self.mount)(nand)
     }
 
@@ -59,7 +55,7 @@ impl Medium {
         let number = u64::from(std::process::id()) << 32 | 0x5A;
         let copy = || {
             let unnamed = Unnamed::new(path, number)?;
-            let bytes = copy_to_file(&self.store, &unnamed.file)?;
+            let bytes = copy_to_file(&self.disk, &unnamed.file)?;
             unnamed.file.sync_all()?;
             unnamed.name(path)?;
             Ok(bytes)
@@ -85,7 +81,8 @@ impl Medium {
                 copy_data(&source, &copy).map(|_| copy)
             });
             let copy = copy.map_err(|error| failed("read", from, error))?;
-            let nand = ImageNand::open_on(Store::Memory(copy), from, self.durability)?;
+            let copy: AnyDisk = Arc::new(copy);
+            let nand = ImageNand::open_on(copy, from, self.durability)?;
             let drive = (self.mount)(nand)?;
             is_alike(&*drive)?;
             return Ok(drive);

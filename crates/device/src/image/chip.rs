@@ -1,19 +1,19 @@
 //! The chip in a file.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use floatgate_core::{Geometry, Lpn, Pbn, Ppn};
 
-use super::disk::Disk;
+use super::disk::{AnyDisk, Disk};
 use super::entries::{self, Seal};
 use super::format::{
     BlockRecord, Header, Layout, PAGE_HEADER_BYTES, PageHeader, RECORD_BYTES, RegisterPage,
     record_at,
 };
 use super::log::Log;
-use super::reader::{BlockSeen, Late, Reader, Slot, Tail};
+use super::reader::{BlockSeen, Late, Reader, Slot, Tail, open_locked};
 use super::region::{Cached, RegionSeen};
-use super::store::Store;
 use super::{Durability, Found, ImageError, io, nand_io};
 use crate::entry::PcmEntry;
 use crate::nand::{BlockState, Damage, Nand, NandError, Spare};
@@ -22,7 +22,7 @@ use crate::register::PAGE_ENTRIES;
 
 /// A chip in a file, locked against a second opener. See the text of [`super`].
 #[derive(Debug)]
-pub struct ImageNand<D = Store> {
+pub struct ImageNand<D = AnyDisk> {
     log: Log<D>,
     layout: Layout,
     blocks: Vec<Block>,
@@ -65,8 +65,8 @@ impl ImageNand {
     /// # Errors
     /// If the file is not an image, has damaged headers, is too short, or is open elsewhere.
     pub fn open(path: &Path, durability: Durability) -> Result<Self, ImageError> {
-        let reader = Reader::open(path, true)?.into_store();
-        Self::of(reader, path, durability)
+        let disk: AnyDisk = Arc::new(open_locked(path, true)?);
+        Self::open_on(disk, path, durability)
     }
 }
 

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use floatgate_core::report::Memory;
 use floatgate_core::rng::SplitMix64;
@@ -12,11 +13,10 @@ use floatgate_core::{Geometry, ProgramOrder, Refusal};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, linkat, renameat_with};
 use rustix::io::Errno;
 
-use super::disk::Disk;
+use super::disk::{AnyDisk, Disk};
 use super::format::{HEADER_BYTES, Header, Layout};
 use super::memory::MemoryDisk;
 use super::open::powered;
-use super::store::Store;
 use super::{Durability, ImageError, ImageInfo, ImageNand, info, io};
 use crate::block::{BlockDevice, options_from_text};
 use crate::error::DeviceError;
@@ -192,7 +192,8 @@ pub fn create<S: Ftl<Page = Lpn>>(path: &Path, spec: &ImageSpec) -> Result<Image
     let unnamed = Unnamed::new(path, number).map_err(failed)?;
     let file = unnamed.file.try_clone().map_err(failed)?;
     fill_file(&file, &header).map_err(|error| io("write", path, error))?;
-    let nand = ImageNand::open_on(Store::File(file), path, Durability::Machine)?;
+    let disk: AnyDisk = Arc::new(file);
+    let nand = ImageNand::open_on(disk, path, Durability::Machine)?;
     let spares = Spares::format(powered(nand), spec.spares)?;
     let device = BlockDevice::<S, _>::create(spares, &options)?;
     device.into_nand().into_nand().close()?;
@@ -216,7 +217,8 @@ pub fn create_in_memory<S: Ftl<Page = Lpn>>(
         Ok(disk)
     });
     let disk = disk.map_err(|error| io("create", path, error))?;
-    let nand = ImageNand::open_on(Store::Memory(disk), path, Durability::Process)?;
+    let disk: AnyDisk = Arc::new(disk);
+    let nand = ImageNand::open_on(disk, path, Durability::Process)?;
     BlockDevice::create(Spares::format(powered(nand), spec.spares)?, &options)
 }
 

@@ -3,12 +3,13 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
 use rustix::io::Errno;
 
 /// A file that holds an image. Bytes never written are zero.
-pub trait Disk {
+pub trait Disk: std::fmt::Debug {
     /// Fills `bytes` from there on.
     ///
     /// # Errors
@@ -87,5 +88,34 @@ impl Disk for File {
             // It cannot tell.
             Err(_) => Some(at),
         }
+    }
+}
+
+/// A disk of any kind, of which there are several handles.
+pub type AnyDisk = Arc<dyn Disk + Send + Sync>;
+
+impl Disk for AnyDisk {
+    fn read(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
+        (**self).read(bytes, at)
+    }
+
+    fn write(&self, bytes: &[u8], at: u64) -> io::Result<()> {
+        (**self).write(bytes, at)
+    }
+
+    fn punch(&self, at: u64, bytes: u64) -> io::Result<()> {
+        (**self).punch(at, bytes)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        (**self).sync()
+    }
+
+    fn bytes(&self) -> io::Result<u64> {
+        (**self).bytes()
+    }
+
+    fn next_data(&self, at: u64) -> Option<u64> {
+        (**self).next_data(at)
     }
 }

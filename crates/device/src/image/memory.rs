@@ -1,7 +1,7 @@
 //! An image that no disk has: its bytes in memory, the end of the process takes them with it.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use super::disk::Disk;
 
@@ -10,10 +10,9 @@ const CHUNK_BYTES: usize = 1 << 16;
 
 type Chunk = Option<Box<[u8; CHUNK_BYTES]>>;
 
-/// Bytes in memory that behave as a file does. Its clones are the same bytes, as handles of a file are.
-#[derive(Clone)]
+/// Bytes in memory that behave as a file does.
 pub struct MemoryDisk {
-    chunks: Arc<Mutex<Vec<Chunk>>>,
+    chunks: Mutex<Vec<Chunk>>,
     bytes: u64,
 }
 
@@ -45,7 +44,7 @@ impl MemoryDisk {
         chunks.try_reserve_exact(count)?;
         chunks.resize(count, None);
         Ok(Self {
-            chunks: Arc::new(Mutex::new(chunks)),
+            chunks: Mutex::new(chunks),
             bytes,
         })
     }
@@ -197,12 +196,11 @@ mod tests {
             assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
         }
         assert_eq!(disk.next_data(0), None);
-        let same = disk.clone();
-        same.write(&[1], 3 * CHUNK_BYTES as u64 + 5)
+        disk.write(&[1], 3 * CHUNK_BYTES as u64 + 5)
             .expect("inside");
         assert_eq!(disk.next_data(0), Some(3 * CHUNK_BYTES as u64));
         disk.punch(0, end).expect("inside");
-        assert_eq!(same.next_data(0), None);
+        assert_eq!(disk.next_data(0), None);
         assert!(MemoryDisk::new(u64::MAX).is_err());
     }
 }

@@ -35,7 +35,6 @@ mod open;
 mod reader;
 mod region;
 mod scrub;
-pub mod store;
 
 use std::path::{Path, PathBuf};
 

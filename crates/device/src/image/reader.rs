@@ -13,7 +13,6 @@ use super::format::{
     RECORD_BYTES, REGISTER_BYTES, RegisterPage, record_at,
 };
 use super::region::RegionSeen;
-use super::store::Store;
 use super::{ImageError, io as image_io};
 
 /// The state of a page, by its header.
@@ -126,38 +125,29 @@ impl Tail {
     }
 }
 
-impl Reader {
-    /// Opens and locks the file: exclusively for writing, shared for reading.
-    pub fn open(path: &Path, write: bool) -> Result<Self, ImageError> {
-        let file = File::options().read(true).write(write).open(path);
-        let file = file.map_err(|e| image_io("open", path, e))?;
-        let locked = if write {
-            file.try_lock()
-        } else {
-            file.try_lock_shared()
-        };
-        match locked {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let path = path.to_path_buf();
-                return Err(ImageError::Locked { path });
-            }
-            Err(TryLockError::Error(e)) => return Err(image_io("lock", path, e)),
+/// Opens and locks an image: exclusively for writing, shared for reading.
+pub(super) fn open_locked(path: &Path, write: bool) -> Result<File, ImageError> {
+    let file = File::options().read(true).write(write).open(path);
+    let file = file.map_err(|e| image_io("open", path, e))?;
+    let locked = if write {
+        file.try_lock()
+    } else {
+        file.try_lock_shared()
+    };
+    match locked {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            let path = path.to_path_buf();
+            Err(ImageError::Locked { path })
         }
-        Self::of(file, path)
+        Err(TryLockError::Error(e)) => Err(image_io("lock", path, e)),
     }
+}
 
-    /// The same on what an image lies in, whatever that is.
-    pub fn into_store(self) -> Reader<Store> {
-        Reader {
-            disk: Store::File(self.disk),
-            header: self.header,
-            layout: self.layout,
-            copies: self.copies,
-            file_bytes: self.file_bytes,
-            end: self.end,
-            data_from: self.data_from,
-        }
+impl Reader {
+    /// An image in a file.
+    pub fn open(path: &Path, write: bool) -> Result<Self, ImageError> {
+        Self::of(open_locked(path, write)?, path)
     }
 }
 

@@ -126,7 +126,7 @@ impl Power {
         let mut power = Self {
             written_bytes: 0,
             // Without a handle the power does not come back, which is told then.
-            medium: drive.medium().ok().flatten(),
+            medium: drive.medium(),
             plan: None,
             counts: Counts::default(),
             cuts: 0,

@@ -112,7 +112,7 @@ impl Shared {
             state.power.before = state.power.before.with(&old.figures());
         }
         state.taps.iter_mut().for_each(|tap| tap.cut());
-        state.power.medium = drive.medium().ok().flatten();
+        state.power.medium = drive.medium();
         state.power.unreadable.clear();
         state.power.misdirected = None;
         Ok(state.put_up(drive, began))
