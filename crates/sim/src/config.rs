@@ -8,7 +8,7 @@ use floatgate_trace::Request;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::clock::{Machine, Mode};
+use crate::clock::{Machine, Mode, Schedule};
 use crate::part::Part;
 
 /// The modelled device.
@@ -40,6 +40,8 @@ pub struct Device {
     pub wear_leveling: WearLeveling,
     /// Erases that static levelling lets the least erased block with content lag behind.
     pub wear_gap: u32,
+    /// Which of the operations that wait for a die goes next.
+    pub schedule: Schedule,
 }
 
 impl Device {
@@ -60,6 +62,7 @@ impl Device {
             energy_basis: EnergyBasis::default(),
             wear_leveling: WearLeveling::Off,
             wear_gap: WEAR_GAP,
+            schedule: Schedule::default(),
         }
     }
 
@@ -104,6 +107,8 @@ impl Device {
             // A matter of the scheme's options.
             pcm: PcmSetup::default(),
             mode: self.mode,
+            pages_per_block: self.part.pages_per_block,
+            schedule: self.schedule,
         }
     }
 }

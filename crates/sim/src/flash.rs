@@ -166,9 +166,22 @@ impl<C: Clock> SimFlash<C> {
     }
 
     #[inline(always)]
-    fn issue(&mut self, kind: OpKind, die: u32, cause: Cause, after: C::Token) -> C::Token {
+    fn issue(
+        &mut self,
+        kind: OpKind,
+        (die, page): (u32, Ppn),
+        cause: Cause,
+        after: C::Token,
+    ) -> C::Token {
         self.clock
-            .issue(FlashOp::new(kind, die).because(cause), after)
+            .issue(FlashOp::new(kind, die).on(page.0).because(cause), after)
+    }
+
+    /// An access of the phase-change memory.
+    #[inline(always)]
+    fn issue_pcm(&mut self, kind: OpKind, chip: u32, after: C::Token) -> C::Token {
+        self.clock
+            .issue(FlashOp::new(kind, chip).because(Cause::Map), after)
     }
 
     /// Bytes that the read of a slot transfers (0: a whole page), and their data time.
@@ -240,10 +253,40 @@ impl<C: Clock> SimFlash<C> {
         let inside = self.copyback && self.in_one_plane(swap.from, swap.to);
         self.fine.copybacks += u64::from(inside) * u64::from(pages);
         let die = self.die_of(swap.block);
-        self.clock
-            .copies(die, pages, inside, Cause::Gc, C::Token::default());
+        if C::REORDERS {
+            self.move_each(swap.block, pages, inside);
+        } else {
+            self.clock
+                .copies(die, pages, inside, Cause::Gc, C::Token::default());
+        }
         let copies = self.copied_out.get(swap.block.index()).copied();
-        self.issue(OpKind::Erase, die, Cause::Gc, copies.unwrap_or_default());
+        let erase = FlashOp::new(OpKind::Erase, die);
+        self.clock.issue(erase, copies.unwrap_or_default());
+    }
+
+    /// The pages of a block get a new place, one operation at a time. To everybody else they are the same pages.
+    fn move_each(&mut self, block: Pbn, pages: u32, inside: bool) {
+        let (die, first) = (self.die_of(block), self.ledger.geometry().first_page(block));
+        for page in (first.0..first.0 + pages).map(Ppn) {
+            let after = C::Token::default();
+            if inside {
+                self.issue(OpKind::CopyBack, (die, page), Cause::Gc, after);
+            } else {
+                let read = self.issue(OpKind::Read, (die, page), Cause::Gc, after);
+                self.issue(OpKind::Program, (die, page), Cause::Gc, read);
+            }
+        }
+    }
+
+    /// A run of copies, each of which says its pages.
+    #[cold]
+    fn copy_each(&mut self, from: &[Ppn], to: Ppn, cause: Cause, after: C::Token) -> C::Token {
+        let mut done = after;
+        for (&from, to) in from.iter().zip((to.0..).map(Ppn)) {
+            let Ok(end) = self.copy(from, to, Oob::default(), cause, after);
+            done = end;
+        }
+        done
     }
 
     /// Whether both blocks lie in one plane of one die: the chip can copy by itself.
@@ -289,24 +332,21 @@ impl<C: Clock> Flash for SimFlash<C> {
         let die = self.die_of(self.ledger.geometry().block_of(from));
         self.host_pages_by_die[die as usize] += 1;
         if self.reading_old_content {
-            let token = self.issue(OpKind::Read, die, Cause::Host, after);
+            let token = self.issue(OpKind::Read, (die, from), Cause::Host, after);
             let place = usize::from(self.old_content[0].is_some());
             self.old_content[place] = Some((slot, token));
             return Ok(token);
         }
         let (bytes, data_ns) = self.transfer(slot);
         let token = if bytes == 0 {
-            self.issue(OpKind::Read, die, Cause::Host, after)
+            self.issue(OpKind::Read, (die, from), Cause::Host, after)
         } else {
             self.fine.short_reads += 1;
             self.fine.short_read_data_ns += data_ns;
             self.clock.issue(
                 FlashOp {
-                    kind: OpKind::Read,
-                    die,
-                    planes: 1,
                     bytes,
-                    cause: Cause::Host,
+                    ..FlashOp::new(OpKind::Read, die).on(from.0).because(Cause::Host)
                 },
                 after,
             )
@@ -338,7 +378,7 @@ impl<C: Clock> Flash for SimFlash<C> {
         } else {
             after
         };
-        let token = self.issue(OpKind::Program, die, Cause::Host, after);
+        let token = self.issue(OpKind::Program, (die, to), Cause::Host, after);
         self.clock.own(token);
         Ok(token)
     }
@@ -360,11 +400,13 @@ impl<C: Clock> Flash for SimFlash<C> {
             self.fine.copybacks += 1;
             self.fine.map_copybacks += u64::from(cause == Cause::Map);
             let die = self.die_of(from_block);
-            return Ok(self.issue(OpKind::CopyBack, die, cause, after));
+            let op = FlashOp::new(OpKind::CopyBack, die).on(to.0).because(cause);
+            let op = FlashOp { from: from.0, ..op };
+            return Ok(self.clock.issue(op, after));
         }
         let (from_die, to_die) = (self.die_of(from_block), self.die_of(to_block));
-        let read = self.issue(OpKind::Read, from_die, cause, after);
-        let done = self.issue(OpKind::Program, to_die, cause, read);
+        let read = self.issue(OpKind::Read, (from_die, from), cause, after);
+        let done = self.issue(OpKind::Program, (to_die, to), cause, read);
         if from_die != to_die {
             let before = self.copied_out[from_block.index()];
             self.copied_out[from_block.index()] = self.clock.join(before, done);
@@ -383,6 +425,9 @@ impl<C: Clock> Flash for SimFlash<C> {
         let Some(&first) = from.first() else {
             return Ok(after);
         };
+        if C::REORDERS {
+            return Ok(self.copy_each(from, to, cause, after));
+        }
         let die = self.die_of(self.ledger.geometry().block_of(first));
         debug_assert!(
             from.iter().chain([&to]).all(|&page| {
@@ -423,7 +468,7 @@ impl<C: Clock> Flash for SimFlash<C> {
     ) -> Result<C::Token, Infallible> {
         self.ledger.read(from, Cause::Map);
         let die = self.die_of(self.ledger.geometry().block_of(from));
-        Ok(self.issue(OpKind::Read, die, Cause::Map, after))
+        Ok(self.issue(OpKind::Read, (die, from), Cause::Map, after))
     }
 
     fn program_map(
@@ -436,7 +481,7 @@ impl<C: Clock> Flash for SimFlash<C> {
         let block = self.ledger.program(to, Cause::Map);
         self.note_program(block);
         let die = self.die_of(block);
-        Ok(self.issue(OpKind::Program, die, Cause::Map, after))
+        Ok(self.issue(OpKind::Program, (die, to), Cause::Map, after))
     }
 
     fn read_oob(
@@ -447,7 +492,7 @@ impl<C: Clock> Flash for SimFlash<C> {
     ) -> Result<(Option<SpareRead>, C::Token), Infallible> {
         self.ledger.read_oob(cause);
         let die = self.die_of(self.ledger.geometry().block_of(from));
-        Ok((None, self.issue(OpKind::OobRead, die, cause, after)))
+        Ok((None, self.issue(OpKind::OobRead, (die, from), cause, after)))
     }
 
     fn erase(&mut self, block: Pbn, cause: Cause, after: C::Token) -> Result<C::Token, Infallible> {
@@ -458,7 +503,8 @@ impl<C: Clock> Flash for SimFlash<C> {
             let copies = std::mem::take(&mut self.copied_out[block.index()]);
             after = self.clock.join(after, copies);
         }
-        let done = self.issue(OpKind::Erase, die, cause, after);
+        let first = self.ledger.geometry().first_page(block);
+        let done = self.issue(OpKind::Erase, (die, first), cause, after);
         if self.wear.is_some() {
             self.level(block);
         }
@@ -486,13 +532,13 @@ impl<C: Clock> Pcm for SimFlash<C> {
     fn read_entry(&mut self, lpn: Lpn) -> C::Token {
         self.ledger.counters.pcm_reads += 1;
         let chip = lpn.0 % self.pcm_chips;
-        self.issue(OpKind::PcmRead, chip, Cause::Map, C::Token::default())
+        self.issue_pcm(OpKind::PcmRead, chip, C::Token::default())
     }
 
     fn write_entry(&mut self, lpn: Lpn, _place: Ppn, after: C::Token) {
         self.ledger.counters.pcm_writes += 1;
         let chip = lpn.0 % self.pcm_chips;
-        self.issue(OpKind::PcmWrite, chip, Cause::Map, after);
+        self.issue_pcm(OpKind::PcmWrite, chip, after);
     }
 }
 

@@ -12,7 +12,7 @@ use floatgate_trace::{Request, TraceError};
 
 use crate::ageing::{self, Aged};
 use crate::blocks::{self, BlockRow};
-use crate::clock::{Clock, Closed, Events, Operation};
+use crate::clock::{Clock, Closed, Events, Operation, Scheduled};
 use crate::config::{Recipe, RunConfig};
 use crate::conform::{VectorRequest, conform_scheme};
 use crate::driven::{Device, Driven};
@@ -310,7 +310,10 @@ fn check_scheme<S: Ftl<Page = Lpn>>(config: &RunConfig) -> Result<(), Refusal> {
 }
 
 fn drive_scheme<S: Ftl<Page = Lpn>>(config: &RunConfig) -> Result<Box<dyn Driven>, Refusal> {
-    Ok(if closed_form(config)? {
+    let closed = closed_form(config)?;
+    Ok(if !config.device.schedule.is_plain() {
+        Box::new(Device::new(Session::<S, Scheduled>::new(config)?))
+    } else if closed {
         Box::new(Device::new(Session::<S, Closed>::new(config)?))
     } else {
         Box::new(Device::new(Session::<S, Events>::new(config)?))
@@ -318,8 +321,12 @@ fn drive_scheme<S: Ftl<Page = Lpn>>(config: &RunConfig) -> Result<Box<dyn Driven
 }
 
 fn run_scheme<S: Ftl<Page = Lpn>>(job: Job<'_>) -> Result<Record, RunError> {
+    let closed = closed_form(job.config)?;
+    if !job.config.device.schedule.is_plain() {
+        return run_on::<S, Scheduled>(job);
+    }
     // Both clocks give the same times. Operations are kept by one, which notes responses in the series as they end.
-    if closed_form(job.config)? && job.besides.operations.is_none() {
+    if closed && job.besides.operations.is_none() {
         run_on::<S, Closed>(job)
     } else {
         run_on::<S, Events>(job)

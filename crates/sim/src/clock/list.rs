@@ -105,6 +105,7 @@ impl TimingConfig {
             pcm_write_ns: part.pcm_write,
             pcm: PcmSetup::default(),
             mode: self.mode,
+            ..Machine::default()
         }
     }
 }

@@ -6,6 +6,8 @@ use floatgate_core::report::Cause;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::schedule::Schedule;
+
 /// The latest instant that a clock tells apart, about 292 years. Whatever
 /// would lie behind it (absurd latencies from a configuration) ends there.
 pub const TIME_MAX_NS: u64 = (1 << 63) - 1;
@@ -101,7 +103,15 @@ pub struct FlashOp {
     pub bytes: u32,
     /// Why it is done. It costs no time; it is told.
     pub cause: Cause,
+    /// The page it reads, programs, or copies to inside the die; the first of the block it erases; [`NO_PAGE`] if nobody
+    /// says. Only a clock that [reorders](super::Clock::REORDERS) looks at it.
+    pub page: u32,
+    /// The page that a copy inside the die reads, likewise.
+    pub from: u32,
 }
+
+/// In a [`FlashOp`]: no page is named.
+pub const NO_PAGE: u32 = u32::MAX;
 
 impl FlashOp {
     /// An operation of one plane with the ordinary transfer.
@@ -114,7 +124,16 @@ impl FlashOp {
             planes: 1,
             bytes: 0,
             cause: Cause::Gc,
+            page: NO_PAGE,
+            from: NO_PAGE,
         }
+    }
+
+    /// The same on that page.
+    #[inline]
+    #[must_use]
+    pub const fn on(self, page: u32) -> Self {
+        Self { page, ..self }
     }
 
     /// The same for that cause.
@@ -205,6 +224,12 @@ pub struct Machine {
     pub pcm: PcmSetup,
     /// What of an operation costs time.
     pub mode: Mode,
+    /// Pages of a block.
+    #[serde(skip)]
+    pub pages_per_block: u32,
+    /// Which operation goes next.
+    #[serde(skip)]
+    pub schedule: Schedule,
 }
 
 impl Default for Machine {
@@ -226,6 +251,8 @@ impl Default for Machine {
             pcm_write_ns: 90_000,
             pcm: PcmSetup::default(),
             mode: Mode::Onfi,
+            pages_per_block: 64,
+            schedule: Schedule::default(),
         }
     }
 }

@@ -10,6 +10,7 @@
 //!   two dies can want the same bus ([`Closed::fits`]).
 //! * [`Events`] is exact always: it keeps the operations whose end still
 //!   depends on what may come, and settles them as time passes.
+//! * [`Scheduled`] lets operations overtake each other, as a [`Schedule`] says.
 //! * [`list`] replays a list that is known whole (the conformance vectors). It
 //!   is written for plainness, straight from the rules, and judges the others.
 
@@ -20,6 +21,8 @@ mod events;
 pub mod list;
 mod machine;
 mod pcm;
+mod schedule;
+mod scheduled;
 mod shape;
 mod token;
 mod watch;
@@ -29,6 +32,8 @@ use floatgate_core::report::Cause;
 pub use closed::{Closed, KnownEnd};
 pub use events::Events;
 pub use machine::{FlashOp, MAX_DIES, Machine, Mode, OpKind, Phases, TIME_MAX_NS};
+pub use schedule::{Policy, Schedule, Suspend};
+pub use scheduled::{NodeToken, Scheduled};
 pub use token::EventToken;
 pub use watch::{Does, Note, Operation};
 
@@ -76,6 +81,10 @@ pub trait Clock: Sized {
 
     /// True if every end is known, for good, when the operation is issued.
     const EXACT_AT_ISSUE: bool;
+
+    /// Whether operations of a die may overtake each other. Then each must name its page, so that runs of copies are issued
+    /// one by one.
+    const REORDERS: bool = false;
 
     /// An idle machine at time 0. The machine should be
     /// [valid](Machine::validate); one without channels or dies gets one.

@@ -2,7 +2,7 @@
 //! starts and idle time, all held against one replay of what was issued.
 
 use super::super::list::replay_on;
-use super::super::{Closed, Events};
+use super::super::{Closed, Events, Scheduled};
 use super::*;
 
 /// A request as the host saw it.
@@ -198,6 +198,11 @@ fn all_depths<C: Clock>(seeds: u64, fits: impl Fn(&mut Machine) -> bool) {
 #[test]
 fn events_serve_a_host() {
     all_depths::<Events>(1500, |_| true);
+}
+
+#[test]
+fn the_scheduler_serves_a_host_in_the_order_of_issue() {
+    all_depths::<Scheduled>(1500, |_| true);
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod host;
 mod pcm;
 mod random;
 mod robust;
+mod scheduled;
 mod worked;
 
 use floatgate_core::pcm::PcmSetup;
@@ -52,11 +53,9 @@ impl ListOp {
     /// The same for an engine.
     fn flash_op(&self) -> FlashOp {
         FlashOp {
-            kind: self.op,
-            die: self.die.unwrap_or(0),
             planes: self.planes,
             bytes: self.bytes.unwrap_or(0),
-            cause: floatgate_core::report::Cause::Gc,
+            ..FlashOp::new(self.op, self.die.unwrap_or(0))
         }
     }
 }
@@ -146,6 +145,7 @@ fn random_machine(rng: &mut Rng) -> Machine {
         page_bytes: if small { 1000 } else { 2048 },
         oob_bytes: if small { 0 } else { 64 },
         mode: rng.pick(&[Mode::Onfi, Mode::Onfi, Mode::NoCmd, Mode::Flat]),
+        ..Machine::default()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Engines against the replayer on random lists.
 
 use super::super::list::replay_on;
-use super::super::{Closed, Events};
+use super::super::{Closed, Events, Scheduled};
 use super::*;
 use floatgate_core::report::Cause;
 
@@ -22,6 +22,22 @@ fn events_equal_the_replayer() {
         let len = 1 + rng.below(60) as usize;
         let ops = random_list(&mut rng, &machine, len);
         let times = run_list::<Events>(&machine, &ops, |_, _, _| {});
+        assert_eq!(
+            times,
+            wanted(&machine, &ops, seed),
+            "seed {seed}: {machine:?}"
+        );
+    }
+}
+
+#[test]
+fn the_order_of_issue_is_that_of_the_replayer_under_the_scheduler_too() {
+    for seed in 0..CASES {
+        let mut rng = Rng(seed);
+        let machine = random_machine(&mut rng);
+        let len = 1 + rng.below(60) as usize;
+        let ops = random_list(&mut rng, &machine, len);
+        let times = run_list::<Scheduled>(&machine, &ops, |_, _, _| {});
         assert_eq!(
             times,
             wanted(&machine, &ops, seed),

@@ -1,7 +1,7 @@
 //! Absurd input, long runs, conformance files.
 
 use super::super::list::{self, Latencies, TimingConfig, TimingVector, replay_on};
-use super::super::{Closed, Events, MAX_DIES, TIME_MAX_NS};
+use super::super::{Closed, Events, MAX_DIES, Policy, Schedule, Scheduled, TIME_MAX_NS};
 use super::*;
 use floatgate_core::report::Cause;
 
@@ -23,6 +23,7 @@ fn absurd() -> Machine {
         pcm_write_ns: u64::MAX,
         pcm: PcmSetup::default(),
         mode: Mode::Onfi,
+        ..Machine::default()
     }
 }
 
@@ -53,6 +54,15 @@ fn absurd_parameters_do_not_panic() {
     for mode in [Mode::Onfi, Mode::NoCmd, Mode::Flat] {
         let machine = Machine { mode, ..absurd() };
         abuse::<Events>(&machine);
+        for name in Policy::NAMES {
+            abuse::<Scheduled>(&Machine {
+                schedule: Schedule {
+                    policy: Policy::from_name(name).expect("a name of the list"),
+                    ..Schedule::default()
+                },
+                ..machine.clone()
+            });
+        }
         abuse::<Closed>(&Machine {
             channels: 4,
             ..machine

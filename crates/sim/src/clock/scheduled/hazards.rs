@@ -1,0 +1,142 @@
+//! What may not be reordered: operations on the same pages and blocks.
+//!
+//! * A program comes after those before it in its block, and after the erase of the block.
+//! * An erase comes after all programs issued before it on its die, and after the reads of its block.
+//! * A read comes after the program of its page. Where that is the copy of a collection, a read that is none itself
+//!   does not wait: it reads the page that the copy is made from, in the same time.
+//!
+//! With these, what the flash holds at any time is what some order of the calls could have left.
+
+use super::super::OpKind;
+use super::nodes::{End, NONE, NodeToken, Nodes};
+use floatgate_core::report::Cause;
+
+/// A block with operations that are not over.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    last_program: NodeToken,
+    erase: NodeToken,
+    /// Reads that an erase has to wait for.
+    reads: u32,
+    /// The erase that waits for them.
+    erase_waits: u32,
+}
+
+impl Default for Block {
+    fn default() -> Self {
+        Self {
+            last_program: NodeToken::NOTHING,
+            erase: NodeToken::NOTHING,
+            reads: 0,
+            erase_waits: NONE,
+        }
+    }
+}
+
+/// The pages and blocks of a machine.
+#[derive(Clone, Debug)]
+pub(super) struct Hazards {
+    pages_per_block: u32,
+    blocks: Vec<Block>,
+    /// By page: the node of its newest program; checked before it is believed.
+    programs: Vec<u32>,
+}
+
+impl Hazards {
+    pub(super) fn new(pages_per_block: u32) -> Self {
+        Self {
+            pages_per_block: pages_per_block.max(1),
+            blocks: Vec::new(),
+            programs: Vec::new(),
+        }
+    }
+
+    fn block(&mut self, page: u32) -> &mut Block {
+        let block = (page / self.pages_per_block) as usize;
+        if block >= self.blocks.len() {
+            self.blocks.resize(block + 1, Block::default());
+        }
+        &mut self.blocks[block]
+    }
+
+    /// The node of a program of that page that is not over.
+    fn program_of(&self, nodes: &Nodes, page: u32) -> Option<u32> {
+        let place = *self.programs.get(page as usize)?;
+        let writes = |kind| matches!(kind, OpKind::Program | OpKind::CopyBack);
+        let op = (place != NONE).then(|| nodes.get(place).op.as_ref())??;
+        (op.page == page && writes(op.kind)).then_some(place)
+    }
+
+    /// The operation in that place is issued, on its page; a copy inside the chip reads `from`.
+    pub(super) fn issued(&mut self, nodes: &mut Nodes, place: u32, from: u32) {
+        let (page, kind) = (nodes.op(place).page, nodes.op(place).kind);
+        if kind == OpKind::CopyBack && from != NONE {
+            self.reads(nodes, place, from);
+        }
+        if page == NONE {
+            return;
+        }
+        match kind {
+            OpKind::Read | OpKind::OobRead => {
+                self.reads(nodes, place, page);
+                let block = self.block(page);
+                if nodes.end(block.erase) == End::Known(0) {
+                    block.reads += 1;
+                    nodes.op_mut(place).holds_block = true;
+                }
+            }
+            OpKind::Program | OpKind::CopyBack => {
+                if page as usize >= self.programs.len() {
+                    self.programs.resize(page as usize + 1, NONE);
+                }
+                self.programs[page as usize] = place;
+                let block = self.block(page);
+                let (before, erase) = (block.last_program, block.erase);
+                block.last_program = nodes.token(place);
+                nodes.wait(place, before);
+                nodes.wait(place, erase);
+            }
+            OpKind::Erase => {
+                let block = self.block(page);
+                let (before, erase) = (block.last_program, block.erase);
+                block.erase = nodes.token(place);
+                let is_first = nodes.end(erase) == End::Known(0);
+                if is_first && block.reads > 0 {
+                    block.erase_waits = place;
+                    nodes.get_mut(place).waits += 1;
+                }
+                nodes.wait(place, before);
+                nodes.wait(place, erase);
+            }
+            OpKind::PcmRead | OpKind::PcmWrite => {}
+        }
+    }
+
+    fn reads(&self, nodes: &mut Nodes, place: u32, page: u32) {
+        let Some(program) = self.program_of(nodes, page) else {
+            return;
+        };
+        let reads_source =
+            nodes.op(program).cause == Cause::Gc && nodes.op(place).cause != Cause::Gc;
+        if !reads_source {
+            let token = nodes.token(program);
+            nodes.wait(place, token);
+        }
+    }
+
+    /// A read that its block's erase waits for is over: the erase, if it waits for no other read.
+    pub(super) fn read_is_over(&mut self, page: u32) -> Option<u32> {
+        let block = self.block(page);
+        block.reads -= 1;
+        if block.reads > 0 {
+            return None;
+        }
+        let waits = std::mem::replace(&mut block.erase_waits, NONE);
+        (waits != NONE).then_some(waits)
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.blocks.fill(Block::default());
+        self.programs.fill(NONE);
+    }
+}
