@@ -197,6 +197,7 @@ pub fn configuration(plan: &Plan) -> Configuration {
     let page_bytes = plan.device.part.page_bytes;
     Configuration {
         device: DeviceSettings::of(&plan.device, plan.data_blocks_per_die()),
+        schedule: Some(plan.device.schedule).filter(|schedule| !schedule.is_plain()),
         host: HostSettings::of(&plan.host, page_bytes),
         run: RunSettings {
             start: plan.start,

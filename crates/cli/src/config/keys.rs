@@ -1,6 +1,8 @@
 //! All configuration keys, declared once: checking, defaults, help, the file to start from and the JSON
 //! schema come from this table.
 
+use floatgate_sim::clock::{Policy, Suspend};
+
 /// What a key takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
@@ -121,13 +123,17 @@ const fn group(group: &'static str, key: Key) -> Key {
 }
 
 /// The sections in the order of a file, each with what it is for.
-pub const SECTIONS: [(&str, &str); 7] = [
+pub const SECTIONS: [(&str, &str); 8] = [
     ("trace", "The requests."),
     (
         "device",
         "The flash. Sizes that are not given come from the trace, so that garbage collection really happens.",
     ),
     ("host", "How requests reach the device."),
+    (
+        "schedule",
+        "Which of the operations that wait for a die goes next (docs/scheduling.md).",
+    ),
     ("run", "How the device begins."),
     ("compare", "What `compare` compares."),
     (
@@ -191,6 +197,14 @@ pub const KEYS: &[Key] = &[
     key("host", "beyond", Kind::Words(&["error", "wrap", "compact"]), "\"compact\" <compact if the device is sized to the trace, else error>", "addresses past the end of the device: stop, start again at 0, or lay out regions in the order of first touch"),
     key("host", "stream_by", Kind::Words(&["trace", "volume", "region", "size", "process"]), "\"trace\"", "the stream of a write, for placement by hints: the trace's own, its volume, the sixteenth of the device that it begins in, its size (0: one page, 1: two, 2: up to four, ...), or its process in the order of first writes (blkparse, blktrace, hash-text)"),
     key("host", "compact_region_pages", Kind::Whole(1, 1 << 30), "512 <1 MiB>", "pages of a region of compact"),
+    key("schedule", "policy", Kind::Words(&Policy::NAMES), "\"fifo\"", "the order of issue; the first that is ready; reads of the host and the map first; then also programs for them before collection"),
+    key("schedule", "overtakes", Kind::Whole(0, U32), "64", "after so many that overtook it, who waits behind goes first; 0: never"),
+    key("schedule", "suspend", Kind::Words(&Suspend::NAMES), "\"none\"", "whose cell time a read may interrupt"),
+    key("schedule", "t_suspend", Kind::Time, "20", "from the suspend command until the die can read"),
+    key("schedule", "t_resume", Kind::Time, "20", "what the interrupted operation takes longer each time"),
+    key("schedule", "suspend_limit", Kind::Whole(0, U32), "8", "how often one operation can be interrupted"),
+    key("schedule", "gc_low", Kind::Whole(0, U32), "32", "host-first: from so many operations of collection waiting on a die on, some go before programs for the host"),
+    key("schedule", "gc_high", Kind::Whole(0, U32), "512", "with so many all of them do; 0: they always come last"),
     key("run", "start", Kind::Words(&["full", "empty"]), "\"full\"", "every logical page written once in order, or none"),
     key("run", "ageing", Kind::List, "[]", "steps before the measurement, in order: fill, overwrite:<share>, settle, replay"),
     key("run", "warmup", Kind::Whole(0, 1000), "0", "times the trace is played before the measurement (as many \"replay\" steps)"),

@@ -4,7 +4,7 @@ use floatgate_catalog::Scheme;
 use floatgate_core::options::{Setting, Value};
 use floatgate_core::wear::{WEAR_GAP, WearLeveling};
 use floatgate_core::{ProgramOrder, Refusal, Start};
-use floatgate_sim::clock::Mode;
+use floatgate_sim::clock::{Mode, Policy, Schedule, Suspend};
 use floatgate_sim::config::{
     Arrivals, Beyond, Device, EnergyBasis, Host, PartialWrite, Recipe, RunConfig, StreamBy,
 };
@@ -92,6 +92,7 @@ impl Plan {
                 _ => WearLeveling::Off,
             },
             wear_gap: settings.small("device.wear_gap").unwrap_or(WEAR_GAP),
+            schedule: schedule_of(settings)?,
             part,
         };
         let host = host_of(settings, capacity_from_trace);
@@ -346,6 +347,35 @@ fn host_of(settings: &Settings, capacity_from_trace: bool) -> Host {
         },
         compact_region_pages: settings.small("host.compact_region_pages").unwrap_or(0),
     }
+}
+
+fn schedule_of(settings: &Settings) -> Outcome<Schedule> {
+    let default = Schedule::default();
+    let small = |key, default| settings.small(key).unwrap_or(default);
+    let schedule = Schedule {
+        policy: settings
+            .text("schedule.policy")
+            .and_then(Policy::from_name)
+            .unwrap_or_default(),
+        overtakes: small("schedule.overtakes", default.overtakes),
+        suspend: settings
+            .text("schedule.suspend")
+            .and_then(Suspend::from_name)
+            .unwrap_or_default(),
+        suspend_ns: settings
+            .whole("schedule.t_suspend")
+            .unwrap_or(default.suspend_ns),
+        resume_ns: settings
+            .whole("schedule.t_resume")
+            .unwrap_or(default.resume_ns),
+        suspend_limit: small("schedule.suspend_limit", default.suspend_limit),
+        gc_low: small("schedule.gc_low", default.gc_low),
+        gc_high: small("schedule.gc_high", default.gc_high),
+    };
+    schedule
+        .check()
+        .map_err(|refusal| refused(settings, None, &refusal))?;
+    Ok(schedule)
 }
 
 fn ageing_of(settings: &Settings) -> Outcome<Vec<Recipe>> {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use floatgate_core::options::OptionValue;
-use floatgate_sim::clock::Mode;
+use floatgate_sim::clock::{Mode, Schedule};
 use floatgate_sim::config::{Beyond, EnergyBasis, RunConfig};
 
 use super::document::toml_key;
@@ -38,6 +38,9 @@ pub fn configuration(
             ),
         ],
     );
+    if !config.device.schedule.is_plain() {
+        section("schedule", schedule(&config.device.schedule));
+    }
     let steps: Vec<String> = config.ageing.iter().map(quoted).collect();
     section(
         "run",
@@ -100,6 +103,19 @@ fn device(plan: &Plan, config: &RunConfig) -> Vec<(&'static str, String)> {
     ];
     lines.extend(part.endurance.map(|n| ("endurance", n.to_string())));
     lines
+}
+
+fn schedule(schedule: &Schedule) -> Vec<(&'static str, String)> {
+    vec![
+        ("policy", quoted(schedule.policy.name())),
+        ("overtakes", schedule.overtakes.to_string()),
+        ("suspend", quoted(schedule.suspend.name())),
+        ("t_suspend_ns", schedule.suspend_ns.to_string()),
+        ("t_resume_ns", schedule.resume_ns.to_string()),
+        ("suspend_limit", schedule.suspend_limit.to_string()),
+        ("gc_low", schedule.gc_low.to_string()),
+        ("gc_high", schedule.gc_high.to_string()),
+    ]
 }
 
 fn beyond(beyond: Beyond) -> &'static str {

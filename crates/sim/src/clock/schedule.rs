@@ -1,5 +1,6 @@
 //! Which of the operations that wait for a die goes next: the settings of [`Scheduled`](super::Scheduled).
 
+use floatgate_core::Refusal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -90,8 +91,10 @@ pub struct Schedule {
     /// What a read may interrupt.
     pub suspend: Suspend,
     /// From the suspend command until the die can read, ns.
+    #[serde(rename = "t_suspend_ns")]
     pub suspend_ns: u64,
     /// What the interrupted operation takes longer each time, ns.
+    #[serde(rename = "t_resume_ns")]
     pub resume_ns: u64,
     /// How often one operation can be interrupted.
     pub suspend_limit: u32,
@@ -127,23 +130,23 @@ impl Schedule {
     /// Checks what belongs together.
     ///
     /// # Errors
-    /// The name of the setting at fault, and a sentence for the user.
-    pub fn check(&self) -> Result<(), (&'static str, String)> {
-        if self.suspend != Suspend::None && !matches!(self.policy, Policy::ReadFirst | Policy::HostFirst)
-        {
+    /// The refusal of the setting at fault.
+    pub fn check(&self) -> Result<(), Refusal> {
+        let reads_first = matches!(self.policy, Policy::ReadFirst | Policy::HostFirst);
+        if self.suspend != Suspend::None && !reads_first {
             let text = format!(
-                "schedule.suspend = \"{}\": reads interrupt nothing unless they go first; set schedule.policy to \
+                "schedule.suspend = \"{}\": a read interrupts nothing unless reads go first; set schedule.policy to \
                  \"read-first\" or \"host-first\"",
                 self.suspend.name()
             );
-            return Err(("suspend", text));
+            return Err(Refusal::new("suspend", text));
         }
         if self.gc_high > 0 && self.gc_low > self.gc_high {
             let text = format!(
                 "schedule.gc_low = {}: not more than schedule.gc_high ({})",
                 self.gc_low, self.gc_high
             );
-            return Err(("gc_low", text));
+            return Err(Refusal::new("gc_low", text));
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::names::{LevelingName, OrderName, StartName};
-use crate::clock::Mode;
+use crate::clock::{Mode, Schedule};
 use crate::config::{Arrivals, Beyond, Device, Host, PartialWrite, StreamBy};
 
 /// Settings of device, host and run, by the keys of the configuration.
@@ -14,6 +14,9 @@ use crate::config::{Arrivals, Beyond, Device, Host, PartialWrite, StreamBy};
 pub struct Configuration {
     /// The device.
     pub device: DeviceSettings,
+    /// Which operation a die does next; absent: the order of issue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Schedule>,
     /// The host.
     pub host: HostSettings,
     /// How the device began.
