@@ -346,7 +346,9 @@ impl<C: Clock> Flash for SimFlash<C> {
             self.clock.issue(
                 FlashOp {
                     bytes,
-                    ..FlashOp::new(OpKind::Read, die).on(from.0).because(Cause::Host)
+                    ..FlashOp::new(OpKind::Read, die)
+                        .on(from.0)
+                        .because(Cause::Host)
                 },
                 after,
             )

@@ -32,7 +32,7 @@ use floatgate_core::report::Cause;
 pub use closed::{Closed, KnownEnd};
 pub use events::Events;
 pub use machine::{FlashOp, MAX_DIES, Machine, Mode, OpKind, Phases, TIME_MAX_NS};
-pub use schedule::{Policy, Schedule, Suspend};
+pub use schedule::{Policy, Schedule, ScheduleStats, Suspend};
 pub use scheduled::{NodeToken, Scheduled};
 pub use token::EventToken;
 pub use watch::{Does, Note, Operation};
@@ -234,6 +234,11 @@ pub trait Clock: Sized {
     /// The operations whose end has become known since they were taken out last, if they are kept; of a die in their
     /// order. Chips that read first are not in them. [`Closed`] keeps none: it would pay for it in every run.
     fn operations(&mut self) -> Option<&mut Vec<Operation>> {
+        None
+    }
+
+    /// What came of the schedule, if it has one.
+    fn schedule_stats(&self) -> Option<ScheduleStats> {
         None
     }
 

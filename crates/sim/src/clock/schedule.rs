@@ -66,9 +66,7 @@ impl Suspend {
     /// The setting of that name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|suspend| suspend.name() == name)
+        Self::ALL.into_iter().find(|suspend| suspend.name() == name)
     }
 
     pub(super) fn of_erases(self) -> bool {
@@ -103,6 +101,19 @@ pub struct Schedule {
     pub gc_low: u32,
     /// With so many all of them do; 0: collection always comes last.
     pub gc_high: u32,
+}
+
+/// What came of a schedule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ScheduleStats {
+    /// Operations that ended after one of their die that was issued later.
+    pub overtaken: u64,
+    /// Reads of pages that waited to be programmed: the controller still had them, so that they took no time.
+    pub reads_from_controller: u64,
+    /// How often a read interrupted an erase.
+    pub suspended_erases: u64,
+    /// How often a read interrupted a program.
+    pub suspended_programs: u64,
 }
 
 impl Default for Schedule {

@@ -18,7 +18,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 use floatgate_core::report::Cause;
 
 use super::machine::add_ns;
-use super::schedule::{Policy, Schedule};
+use super::schedule::{Policy, Schedule, ScheduleStats};
 use super::watch::{Does, Note, Operation};
 use super::{Clock, Completion, FlashOp, MAX_DIES, Machine, OpKind, TIME_MAX_NS};
 use device::Device;
@@ -72,6 +72,7 @@ pub struct Scheduled {
     /// Nodes that are over, whose followers have not heard of it.
     ended: Vec<(u32, u64)>,
     requests: Requests,
+    stats: ScheduleStats,
     issued: u64,
     /// Everything before it has happened, and what ends then.
     now_ns: u64,
@@ -130,6 +131,10 @@ impl Scheduled {
         let at_ns = self.at_ns.max(self.now_ns);
         self.run_to(at_ns);
         self.issued += 1;
+        if self.schedule.policy != Policy::Fifo && self.hazards.is_held(&self.nodes, op) {
+            self.stats.reads_from_controller += 1;
+            return self.join(after, NodeToken::known(at_ns));
+        }
         let phases = self.machine.phases(op);
         self.count_busy(device, phases.total_ns(), phases.bus_ns());
         let class = self.class(op);
@@ -184,7 +189,10 @@ impl Scheduled {
     fn count_busy(&mut self, device: u32, total_ns: u64, bus_ns: u64) {
         let busy = &mut self.die_busy_ns[device as usize];
         *busy = busy.saturating_add(total_ns);
-        if let Some(bus) = self.buses.get_mut(self.devices[device as usize].channel as usize) {
+        if let Some(bus) = self
+            .buses
+            .get_mut(self.devices[device as usize].channel as usize)
+        {
             bus.busy_ns = bus.busy_ns.saturating_add(bus_ns);
         }
     }
@@ -281,12 +289,13 @@ impl Scheduled {
             return;
         }
         self.nodes.get_mut(place).due_ns = u64::MAX;
-        self.nodes.op_mut(place).suspended += 1;
-        self.count_busy(
-            device,
-            add_ns(schedule.suspend_ns, schedule.resume_ns),
-            0,
-        );
+        let op = self.nodes.op_mut(place);
+        op.suspended += 1;
+        match op.kind {
+            OpKind::Erase => self.stats.suspended_erases += 1,
+            _ => self.stats.suspended_programs += 1,
+        }
+        self.count_busy(device, add_ns(schedule.suspend_ns, schedule.resume_ns), 0);
         let queue = &mut self.devices[device as usize];
         queue.suspended = Some((place, left_ns));
         queue.current = NONE;
@@ -373,6 +382,9 @@ impl Scheduled {
         {
             self.one_less(erase, 0);
         }
+        let newest = &mut self.devices[op.device as usize].newest_ended;
+        self.stats.overtaken += u64::from(number < *newest);
+        *newest = number.max(*newest);
         if let Some(told) = &mut self.told {
             told.ended(&op, now_ns);
         }
@@ -565,6 +577,7 @@ impl Clock for Scheduled {
             asks_are_new: false,
             ended: Vec::new(),
             requests: Requests::default(),
+            stats: ScheduleStats::default(),
             issued: 0,
             now_ns: 0,
             at_ns: 0,
@@ -702,6 +715,10 @@ impl Clock for Scheduled {
         self.last_end_ns
     }
 
+    fn schedule_stats(&self) -> Option<ScheduleStats> {
+        Some(self.stats)
+    }
+
     fn watch(&mut self, operations: bool) {
         self.told = Some(Box::new(Told {
             keeps_operations: operations,
@@ -732,6 +749,7 @@ impl Clock for Scheduled {
         self.ended.clear();
         self.asks_are_new = false;
         self.requests = Requests::default();
+        self.stats = ScheduleStats::default();
         (self.now_ns, self.at_ns, self.last_end_ns) = (0, 0, 0);
         self.die_busy_ns.fill(0);
     }

@@ -31,6 +31,8 @@ pub(super) struct Device {
     pub(super) free_ns: u64,
     /// In the order of issue: the operation before.
     pub(super) last: NodeToken,
+    /// Highest number of those that have ended.
+    pub(super) newest_ended: u64,
     /// Whether it is in the list of those to be looked at.
     pub(super) is_dirty: bool,
     /// What could begin now, by class; erases apart, since they must not overtake programs.
@@ -57,6 +59,7 @@ impl Device {
             awake_ns: 0,
             free_ns: 0,
             last: NodeToken::NOTHING,
+            newest_ended: 0,
             is_dirty: false,
             ready: Default::default(),
             erases: Queue::default(),
@@ -84,7 +87,9 @@ impl Device {
 
     /// Number of the first in a class that could begin, and whether it is an erase.
     fn first(&self, class: usize) -> Option<(u64, bool)> {
-        let other = self.ready[class].peek().map(|Reverse(first)| (first.0, false));
+        let other = self.ready[class]
+            .peek()
+            .map(|Reverse(first)| (first.0, false));
         if class != self.erase_class {
             return other;
         }

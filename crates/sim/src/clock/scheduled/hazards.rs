@@ -2,12 +2,13 @@
 //!
 //! * A program comes after those before it in its block, and after the erase of the block.
 //! * An erase comes after all programs issued before it on its die, and after the reads of its block.
-//! * A read comes after the program of its page. Where that is the copy of a collection, a read that is none itself
-//!   does not wait: it reads the page that the copy is made from, in the same time.
+//! * A read of a page whose program is not over gets it from the controller, which holds the data until then: it takes no
+//!   time. Where the program is the copy of a collection, it reads the page that the copy is made from, in the usual time.
+//!   Collection itself waits for the program.
 //!
 //! With these, what the flash holds at any time is what some order of the calls could have left.
 
-use super::super::OpKind;
+use super::super::{FlashOp, OpKind};
 use super::nodes::{End, NONE, NodeToken, Nodes};
 use floatgate_core::report::Cause;
 
@@ -67,6 +68,13 @@ impl Hazards {
         (op.page == page && writes(op.kind)).then_some(place)
     }
 
+    /// Whether the controller still holds the page that an operation reads for the host or the map.
+    pub(super) fn is_held(&self, nodes: &Nodes, op: FlashOp) -> bool {
+        let reads = matches!(op.kind, OpKind::Read | OpKind::OobRead) && op.cause != Cause::Gc;
+        let program = || self.program_of(nodes, op.page);
+        reads && program().is_some_and(|program| nodes.op(program).cause != Cause::Gc)
+    }
+
     /// The operation in that place is issued, on its page; a copy inside the chip reads `from`.
     pub(super) fn issued(&mut self, nodes: &mut Nodes, place: u32, from: u32) {
         let (page, kind) = (nodes.op(place).page, nodes.op(place).kind);
@@ -116,9 +124,7 @@ impl Hazards {
         let Some(program) = self.program_of(nodes, page) else {
             return;
         };
-        let reads_source =
-            nodes.op(program).cause == Cause::Gc && nodes.op(place).cause != Cause::Gc;
-        if !reads_source {
+        if nodes.op(place).cause == Cause::Gc {
             let token = nodes.token(program);
             nodes.wait(place, token);
         }

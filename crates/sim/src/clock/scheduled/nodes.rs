@@ -107,7 +107,10 @@ impl Nodes {
 
     /// The operation of a node that is one.
     pub(super) fn op(&self, place: u32) -> &Op {
-        self.get(place).op.as_ref().expect("the node of an operation")
+        self.get(place)
+            .op
+            .as_ref()
+            .expect("the node of an operation")
     }
 
     pub(super) fn op_mut(&mut self, place: u32) -> &mut Op {

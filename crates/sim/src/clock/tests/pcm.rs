@@ -3,7 +3,7 @@
 use floatgate_core::pcm::PcmSetup;
 
 use super::super::list::{self, ListOp};
-use super::super::{Clock, Closed, Events, Machine, Scheduled, OpKind};
+use super::super::{Clock, Closed, Events, Machine, OpKind, Scheduled};
 use super::{Rng, op, random_machine};
 
 /// An access of a chip: issued at, from when it may begin.
