@@ -326,7 +326,11 @@ mod tests {
             };
             self.pages.remove(at);
             let unit = lpn / unit_pages;
-            if !self.pages.iter().any(|&(page, _)| page / unit_pages == unit) {
+            if !self
+                .pages
+                .iter()
+                .any(|&(page, _)| page / unit_pages == unit)
+            {
                 self.units.retain(|(number, _)| *number != unit);
             }
             true

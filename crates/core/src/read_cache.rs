@@ -149,7 +149,10 @@ impl Streams {
     /// These pages are read: what to read ahead now. Each page of a stream is named once.
     pub fn read(&mut self, first: Lpn, pages: u32) -> Range<u32> {
         let end = first.0 + pages;
-        let at = self.streams.iter().position(|stream| stream.next == first.0);
+        let at = self
+            .streams
+            .iter()
+            .position(|stream| stream.next == first.0);
         let Some(at) = at else {
             if self.streams.len() == STREAMS {
                 self.streams.remove(0);
