@@ -11,6 +11,8 @@
 //! | [`ledger`] | the state that every kind of flash keeps: program rules, erase counts, counters |
 //! | [`state`] | the state of a device as bytes, saved and loaded |
 //! | [`wear`] | rules of wear levelling |
+//! | [`buffer`], [`read_cache`] | what a device holds in memory before and after the flash: hits, victims, reading ahead |
+//! | [`lists`] | ordered lists over numbered things, without allocation |
 //! | [`catalog`] | schemes chosen by name |
 //!
 //! The crate does no I/O and knows no clock and no scheme: a scheme decides *what* happens, a flash says *when*.
@@ -21,15 +23,18 @@
 pub extern crate alloc;
 
 pub mod address;
+pub mod buffer;
 pub mod catalog;
 pub mod described;
 pub mod flash;
 pub mod ftl;
 pub mod geometry;
 pub mod ledger;
+pub mod lists;
 pub mod oob;
 pub mod options;
 pub mod pcm;
+pub mod read_cache;
 pub mod refusal;
 pub mod report;
 pub mod rng;

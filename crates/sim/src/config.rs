@@ -1,7 +1,9 @@
 //! What a run is made of. Plain data: files and command lines are read elsewhere.
 
+use floatgate_core::buffer::{Eviction, WriteBuffer};
 use floatgate_core::options::Value;
 use floatgate_core::pcm::PcmSetup;
+use floatgate_core::read_cache::ReadCache;
 use floatgate_core::wear::{WEAR_GAP, WearLeveling};
 use floatgate_core::{Geometry, ProgramOrder, Refusal, Start};
 use floatgate_trace::Request;
@@ -42,6 +44,115 @@ pub struct Device {
     pub wear_gap: u32,
     /// Which of the operations that wait for a die goes next.
     pub schedule: Schedule,
+    /// Memory between host and scheme.
+    pub buffer: Buffer,
+}
+
+/// Memory between host and scheme: a write buffer, a read cache, or both (docs/buffer.md).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Buffer {
+    /// Pages that the write buffer holds; 0: there is none.
+    pub write_pages: u32,
+    /// What is written out first.
+    pub eviction: Eviction,
+    /// Pages of a block of [`Eviction::Bplru`], and of the longest write to the scheme; 0: a logical block of every die.
+    pub block_pages: u32,
+    /// Pages that are kept free: writing out begins when fewer are.
+    pub reserve_pages: u32,
+    /// After so long without a request in work everything is written out; 0: never.
+    pub idle_ns: u64,
+    /// Whether what is held is written out after the last request.
+    pub write_out_at_end: bool,
+    /// Whether the memory survives a power cut, so that a flush need not write anything out.
+    pub protected: bool,
+    /// Pages that the read cache holds; 0: there is none.
+    pub read_pages: u32,
+    /// Pages that are read ahead of a sequential stream; 0: none.
+    pub prefetch_pages: u32,
+    /// Time of a page from or to the memory.
+    pub dram_ns_per_page: u64,
+}
+
+impl Default for Buffer {
+    fn default() -> Self {
+        Self {
+            write_pages: 0,
+            eviction: Eviction::Lru,
+            block_pages: 0,
+            reserve_pages: 0,
+            idle_ns: 0,
+            write_out_at_end: false,
+            protected: false,
+            read_pages: 0,
+            prefetch_pages: 0,
+            // As SSDsim counts it for what its buffer answers.
+            dram_ns_per_page: 1000,
+        }
+    }
+}
+
+impl Buffer {
+    /// Whether there is any memory.
+    pub fn is_on(&self) -> bool {
+        self.write_pages > 0 || self.read_pages > 0
+    }
+
+    /// Pages of a block, on a device of that shape.
+    pub fn block_pages(&self, geometry: &Geometry) -> u32 {
+        match self.block_pages {
+            0 => geometry.pages_per_block.saturating_mul(geometry.dies),
+            pages => pages,
+        }
+    }
+
+    /// Time of so many pages from or to the memory.
+    pub fn ns(&self, pages: u32) -> u64 {
+        self.dram_ns_per_page.saturating_mul(pages.into())
+    }
+
+    /// Bytes that its tables take in a simulation.
+    pub fn ram_bytes(&self, geometry: &Geometry) -> u64 {
+        let (pages, block_pages) = (geometry.logical_pages, self.block_pages(geometry));
+        let write = match self.write_pages {
+            0 => 0,
+            held => {
+                WriteBuffer::ram_bytes(held, pages, self.eviction, block_pages)
+                    + 16 * u64::from(held)
+            }
+        };
+        let read = match self.read_pages {
+            0 => 0,
+            held => ReadCache::ram_bytes(held, pages) + 8 * u64::from(held),
+        };
+        write + read
+    }
+
+    /// Checks what does not depend on the device.
+    ///
+    /// # Errors
+    /// Names the key at fault.
+    pub fn check(&self) -> Result<(), Refusal> {
+        let refuse = |key: &str, text: String| Err(Refusal::new(key, text));
+        if self.reserve_pages > 0 && self.reserve_pages >= self.write_pages {
+            return refuse(
+                "reserve_pages",
+                format!(
+                    "reserve_pages = {}: less than the pages of the write buffer ({})",
+                    self.reserve_pages, self.write_pages
+                ),
+            );
+        }
+        if self.prefetch_pages > self.read_pages {
+            return refuse(
+                "prefetch_pages",
+                format!(
+                    "prefetch_pages = {}: no more than the pages of the read cache ({})",
+                    self.prefetch_pages, self.read_pages
+                ),
+            );
+        }
+        Ok(())
+    }
 }
 
 impl Device {
@@ -63,6 +174,7 @@ impl Device {
             wear_leveling: WearLeveling::Off,
             wear_gap: WEAR_GAP,
             schedule: Schedule::default(),
+            buffer: Buffer::default(),
         }
     }
 

@@ -1,5 +1,7 @@
 //! The simulated flash: program rules and counters of the ledger, times of a clock, no data.
 
+mod role;
+
 use std::convert::Infallible;
 
 use floatgate_core::flash::{Cause, Flash, Oob, Preload, Slot, SpareArea, SpareRead};
@@ -10,6 +12,7 @@ use floatgate_core::{Geometry, Lpn, Pbn, Ppn};
 
 use crate::clock::{Clock, Completion, FlashOp, OpKind};
 use crate::wear::{Levelling, Swap};
+use role::Role;
 
 /// What of the request in work is not a whole page.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,7 +66,10 @@ pub struct SimFlash<C: Clock> {
     partial: Option<Partial>,
     /// Reads of old content that the programs of partly written pages wait for.
     old_content: [Option<(Slot, C::Token)>; 2],
-    reading_old_content: bool,
+    /// Whether reads and programs of host pages are not just the host's request's own.
+    is_unusual: bool,
+    /// What they are then.
+    role: Role<C::Token>,
     /// By block: when the copies out of it to other dies are done. Copies inside a die need no entry, its
     /// own order keeps them before the erase.
     copied_out: Vec<C::Token>,
@@ -108,7 +114,8 @@ impl<C: Clock> SimFlash<C> {
             pcm_chips: machine.pcm.chips.max(1),
             partial: None,
             old_content: [None; 2],
-            reading_old_content: false,
+            is_unusual: false,
+            role: Role::Request,
             copied_out: vec![C::Token::default(); blocks],
         }
     }
@@ -127,8 +134,9 @@ impl<C: Clock> SimFlash<C> {
     /// Ends the host request; its completion, if the clock knows it already and `at_once` is wanted.
     #[inline]
     pub fn end_request(&mut self, at_once: bool) -> Option<Completion> {
-        if self.old_content[0].is_some() {
+        if self.is_unusual {
             self.old_content = [None; 2];
+            self.is_unusual = false;
         }
         if self.partial.is_some() {
             self.partial = None;
@@ -138,11 +146,6 @@ impl<C: Clock> SimFlash<C> {
         }
         self.clock.end_request();
         None
-    }
-
-    /// Between these calls a host read fetches the old content of a partly written page.
-    pub fn read_old_content(&mut self, on: bool) {
-        self.reading_old_content = on;
     }
 
     /// Counters and clocks to zero; pages stay (end of a warm-up).
@@ -196,21 +199,6 @@ impl<C: Clock> SimFlash<C> {
             }
             _ => (0, 0),
         }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn after_old_content(&mut self, slot: Slot, after: C::Token) -> C::Token {
-        let mut after = after;
-        for (_, token) in self
-            .old_content
-            .into_iter()
-            .flatten()
-            .filter(|(s, _)| *s == slot)
-        {
-            after = self.clock.join(after, token);
-        }
-        after
     }
 
     /// A block has been programmed: the first time it takes a physical one.
@@ -331,11 +319,8 @@ impl<C: Clock> Flash for SimFlash<C> {
         self.ledger.read(from, Cause::Host);
         let die = self.die_of(self.ledger.geometry().block_of(from));
         self.host_pages_by_die[die as usize] += 1;
-        if self.reading_old_content {
-            let token = self.issue(OpKind::Read, (die, from), Cause::Host, after);
-            let place = usize::from(self.old_content[0].is_some());
-            self.old_content[place] = Some((slot, token));
-            return Ok(token);
+        if self.is_unusual && !matches!(self.role, Role::Request) {
+            return Ok(self.read_for(slot, (die, from), after));
         }
         let (bytes, data_ns) = self.transfer(slot);
         let token = if bytes == 0 {
@@ -358,9 +343,12 @@ impl<C: Clock> Flash for SimFlash<C> {
     }
 
     #[inline]
-    fn absent(&mut self, _slot: Slot, after: C::Token) {
+    fn absent(&mut self, slot: Slot, after: C::Token) {
         self.unwritten_reads += 1;
-        self.clock.own(after);
+        match self.is_unusual {
+            true => self.absent_for(slot, after),
+            false => self.clock.own(after),
+        }
     }
 
     #[inline(always)]
@@ -375,11 +363,9 @@ impl<C: Clock> Flash for SimFlash<C> {
         self.note_program(block);
         let die = self.die_of(block);
         self.host_pages_by_die[die as usize] += 1;
-        let after = if self.old_content[0].is_some() {
-            self.after_old_content(slot, after)
-        } else {
-            after
-        };
+        if self.is_unusual {
+            return Ok(self.program_for(slot, (die, to), after));
+        }
         let token = self.issue(OpKind::Program, (die, to), Cause::Host, after);
         self.clock.own(token);
         Ok(token)

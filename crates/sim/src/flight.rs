@@ -78,7 +78,7 @@ impl Flight {
             .get_mut((self.written_below - self.first) as usize)
         {
             match (request.kind, request.end_ns) {
-                (Kind::Write | Kind::Trim, NOT_YET) => break,
+                (Kind::Write | Kind::Trim | Kind::Drain, NOT_YET) => break,
                 (Kind::Write | Kind::Trim, end_ns) => {
                     self.written_ns = self.written_ns.max(end_ns);
                 }

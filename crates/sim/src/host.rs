@@ -21,6 +21,8 @@ pub enum Kind {
     Trim,
     /// Flush; the scheme does not see it.
     Flush,
+    /// A flush of a device that holds writes in memory: they are written out.
+    Drain,
     /// A trim without a whole page; the scheme does not see it.
     EmptyTrim,
 }

@@ -186,7 +186,7 @@ impl Recorder {
         pages: &PageRequest,
     ) {
         let (first_lpn, count) = match kind {
-            Kind::Flush | Kind::EmptyTrim => (0, 0),
+            Kind::Flush | Kind::Drain | Kind::EmptyTrim => (0, 0),
             _ => (
                 pages.segments.first().map_or(0, |segment| segment.first.0),
                 pages.pages,

@@ -136,7 +136,7 @@ fn op_index(kind: Kind) -> u64 {
         Kind::Read => 0,
         Kind::Write => 1,
         Kind::Trim | Kind::EmptyTrim => 2,
-        Kind::Flush => 3,
+        Kind::Flush | Kind::Drain => 3,
     }
 }
 

@@ -21,7 +21,7 @@ use crate::host::{BeyondEnd, PageMapper};
 use crate::record::{Counters, Record, Tables};
 use crate::requests::RequestRow;
 use crate::saved;
-use crate::session::{READ_AHEAD, Session, options_of};
+use crate::session::{READ_AHEAD, Session, check_foretold, options_of};
 pub use crate::source::Source;
 use crate::span::Regions;
 use crate::wear::Levelling;
@@ -304,20 +304,26 @@ fn check_scheme<S: Ftl<Page = Lpn>>(config: &RunConfig) -> Result<(), Refusal> {
     closed_form(config)?;
     let geometry = config.device.geometry()?;
     config.host.check()?;
+    config.device.buffer.check()?;
+    check_foretold::<S>(config)?;
     let options = options_of::<S>(config)?;
     S::check_levelling(&options, config.device.wear_leveling)?;
     S::check(&Space::whole(&geometry), &options)
 }
 
 fn drive_scheme<S: Ftl<Page = Lpn>>(config: &RunConfig) -> Result<Box<dyn Driven>, Refusal> {
-    let closed = closed_form(config)?;
-    Ok(if !config.device.schedule.is_plain() {
-        Box::new(Device::new(Session::<S, Scheduled>::new(config)?))
-    } else if closed {
-        Box::new(Device::new(Session::<S, Closed>::new(config)?))
-    } else {
-        Box::new(Device::new(Session::<S, Events>::new(config)?))
-    })
+    fn on<S: Ftl<Page = Lpn>, C: Clock + Send + 'static>(
+        config: &RunConfig,
+    ) -> Result<Box<dyn Driven>, Refusal> {
+        let mut session = Session::<S, C>::new(config)?;
+        session.put_buffer()?;
+        Ok(Box::new(Device::new(session)))
+    }
+    match closed_form(config)? {
+        _ if !config.device.schedule.is_plain() => on::<S, Scheduled>(config),
+        true => on::<S, Closed>(config),
+        false => on::<S, Events>(config),
+    }
 }
 
 fn run_scheme<S: Ftl<Page = Lpn>>(job: Job<'_>) -> Result<Record, RunError> {
@@ -348,7 +354,9 @@ fn run_on<S: Ftl<Page = Lpn>, C: Clock>(mut job: Job<'_>) -> Result<Record, RunE
     } else if job.besides.rows.is_some() {
         session.record_requests();
     }
+    session.put_buffer()?;
     play(&mut session, &mut job)?;
+    session.write_out_at_end();
     session.finish();
     hand_over(&mut session, &mut job, 1)?;
     session.check_laws().map_err(RunError::Law)?;
@@ -561,7 +569,8 @@ fn memory_bytes_of<S: Ftl<Page = Lpn>>(config: &RunConfig) -> Result<u64, Refusa
         WearLeveling::Off => 0,
         _ => Levelling::ram_bytes(&geometry),
     };
-    Ok(S::ram_bytes(&geometry, &options) + fixed + wear)
+    let buffer = config.device.buffer.ram_bytes(&geometry);
+    Ok(S::ram_bytes(&geometry, &options) + fixed + wear + buffer)
 }
 
 #[cfg(test)]

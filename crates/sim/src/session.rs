@@ -7,6 +7,7 @@
 //! [long way]: long_way
 //! [measurements]: measuring
 
+mod buffered;
 mod laws;
 mod long_way;
 mod measuring;
@@ -34,6 +35,9 @@ use crate::metrics::Metrics;
 use crate::recorder::Recorder;
 use crate::requests::{RequestRow, Work};
 use crate::wear::Levelling;
+pub use buffered::BufferCounters;
+use buffered::Buffered;
+pub(crate) use buffered::check_foretold;
 
 /// A scheme's options from their names and values.
 ///
@@ -95,6 +99,8 @@ pub struct Session<S: Ftl<Page = Lpn>, C: Clock> {
     plain: bool,
     /// Logical pages that have content: a partial write of any other needs no read.
     pub(crate) live: LivePages,
+    /// Memory between host and scheme, if there is any.
+    buffer: Option<Box<Buffered<C::Token>>>,
     /// Makes a row of each request, if that is asked for.
     recorder: Option<Box<Recorder>>,
     /// Whether the operations of the flash are kept beside them.
@@ -146,6 +152,7 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
                 && config.host.arrivals == Arrivals::Open
                 && config.host.speed == 1.0,
             live: LivePages::new(geometry.logical_pages, full),
+            buffer: None,
             recorder: None,
             keeps_operations: false,
         })
@@ -241,7 +248,10 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
             let device_bytes = page_bytes * self.config.device.logical_pages;
             let by = self.config.host.stream_by;
             let stream = request.and_then(|request| by.of(request, page_bytes, device_bytes));
-            self.ftl.stream(stream);
+            match &mut self.buffer {
+                Some(buffer) => buffer.stream = stream,
+                None => self.ftl.stream(stream),
+            }
         }
     }
 

@@ -80,9 +80,10 @@ const ROT_LINES: &[&str] = &[
 ];
 
 /// In the order in which they are run: the fast ones, and those that know most, first.
-pub const SUITES: [Suite; 25] = [
+pub const SUITES: [Suite; 26] = [
     Suite::new("core", "core", "lib").covering(&["core"]),
     Suite::new("simulator", "sim", "lib").covering(&["sim"]),
+    Suite::new("buffer", "sim", "buffer").covering(&["sim"]),
     Suite::new("units", "schemes", "lib"),
     Suite::new("cut lines", "schemes", "power_cuts").with(CUT_LINES),
     Suite::new("flight lines", "schemes", "in_flight").with(FLIGHT_LINES),

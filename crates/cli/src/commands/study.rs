@@ -5,8 +5,8 @@ use std::path::Path;
 use floatgate_catalog::Scheme;
 use floatgate_sim::config::Beyond;
 use floatgate_sim::record::{
-    self, Configuration, DeviceSettings, Document, Failed, HostSettings, Reason, RunSettings,
-    SCHEMA,
+    self, BufferSettings, Configuration, DeviceSettings, Document, Failed, HostSettings, Reason,
+    RunSettings, SCHEMA,
 };
 use floatgate_trace::{Op, Request};
 
@@ -199,6 +199,7 @@ pub fn configuration(plan: &Plan) -> Configuration {
         device: DeviceSettings::of(&plan.device, plan.data_blocks_per_die()),
         schedule: Some(plan.device.schedule).filter(|schedule| !schedule.is_plain()),
         host: HostSettings::of(&plan.host, page_bytes),
+        buffer: BufferSettings::of(&plan.device),
         run: RunSettings {
             start: plan.start,
             ageing: plan.ageing.iter().map(ToString::to_string).collect(),

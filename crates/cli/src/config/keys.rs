@@ -123,11 +123,15 @@ const fn group(group: &'static str, key: Key) -> Key {
 }
 
 /// The sections in the order of a file, each with what it is for.
-pub const SECTIONS: [(&str, &str); 8] = [
+pub const SECTIONS: [(&str, &str); 9] = [
     ("trace", "The requests."),
     (
         "device",
         "The flash. Sizes that are not given come from the trace, so that garbage collection really happens.",
+    ),
+    (
+        "buffer",
+        "Memory between host and scheme (docs/buffer.md); there is none unless a size is given.",
     ),
     ("host", "How requests reach the device."),
     (
@@ -147,6 +151,8 @@ pub const SECTIONS: [(&str, &str); 8] = [
 ];
 
 const U32: u64 = u32::MAX as u64 - 1;
+/// Most pages in memory: 16 TiB of the smallest usual ones.
+const BUFFER_MAX: u64 = 1 << 31;
 /// Longest latency: a minute.
 const NUMBER_MAX: f64 = 1e12;
 
@@ -189,6 +195,18 @@ pub const KEYS: &[Key] = &[
     key("device", "pcm_write", Kind::Time, "90", "phase-change memory: write of a map entry"),
     key("device", "wear_leveling", Kind::Words(&["off", "dynamic", "static"]), "\"off\"", "dynamic: the erased block with the fewest erases is used next; static: cold content moves to worn blocks too"),
     key("device", "wear_gap", Kind::Whole(0, U32), "64", "erases that the least erased block with content may lag behind under static levelling"),
+    group("write_buffer", key("buffer", "write", Kind::Size, "16 <no write buffer>", "what the write buffer holds, in whole pages")),
+    group("write_buffer", key("buffer", "write_pages", Kind::Whole(0, BUFFER_MAX), "4096 <no write buffer>", "the same in pages")),
+    key("buffer", "eviction", Kind::Words(&["lru", "bplru"]), "\"lru\"", "what is written out first: the page, or (bplru) all of the block, that was not written for the longest time"),
+    key("buffer", "block_pages", Kind::Whole(1, U32), "512 <a logical block of every die>", "pages of a block of bplru, and of the longest write to the scheme"),
+    key("buffer", "reserve_pages", Kind::Whole(0, BUFFER_MAX), "0", "pages of the write buffer that are kept free: writing out begins when fewer are"),
+    key("buffer", "idle", Kind::Time, "100000 <never>", "after so long without a request in work all is written out"),
+    key("buffer", "write_out_at_end", Kind::Flag, "false", "what the write buffer holds after the last request is written out, and counted"),
+    key("buffer", "protected", Kind::Flag, "false", "the memory survives a power cut, so that a flush writes nothing out"),
+    group("read_cache", key("buffer", "read", Kind::Size, "16 <no read cache>", "what the read cache holds, in whole pages")),
+    group("read_cache", key("buffer", "read_pages", Kind::Whole(0, BUFFER_MAX), "4096 <no read cache>", "the same in pages")),
+    key("buffer", "prefetch_pages", Kind::Whole(0, BUFFER_MAX), "0", "pages that are read ahead into the read cache behind reads that follow each other"),
+    key("buffer", "dram_ns_per_page", Kind::Whole(0, 1_000_000_000), "1000", "ns for a page into the memory or out of it"),
     key("host", "arrivals", Kind::Words(&["open", "closed"]), "\"open\"", "open: at the times of the trace; closed: as soon as the queue has a place"),
     key("host", "queue_depth", Kind::Whole(0, 1 << 20), "32 <no limit; 32 in a closed loop>", "most requests in flight"),
     key("host", "speed", Kind::Number(1e-9, NUMBER_MAX), "1", "2 replays the trace twice as fast"),

@@ -177,11 +177,12 @@ impl Settings {
                 "spare_percent",
             ],
             "pages" => &["pages_per_block"],
+            "write_pages" => &["write"],
             _ => &[],
         };
         let sections = scheme.map(|scheme| format!("schemes.{scheme}")).into_iter();
         let sections =
-            sections.chain(["scheme", "device", "schedule", "host", "run"].map(String::from));
+            sections.chain(["scheme", "device", "schedule", "buffer", "host", "run"].map(String::from));
         let sections: Vec<String> = sections.collect();
         let keys = std::iter::once(key).chain(parts.iter().copied());
         let mut paths = keys.flat_map(|key| {

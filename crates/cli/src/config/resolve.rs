@@ -1,12 +1,13 @@
 //! From settings to what the simulator takes.
 
 use floatgate_catalog::Scheme;
+use floatgate_core::buffer::Eviction;
 use floatgate_core::options::{Setting, Value};
 use floatgate_core::wear::{WEAR_GAP, WearLeveling};
 use floatgate_core::{ProgramOrder, Refusal, Start};
 use floatgate_sim::clock::{Mode, Policy, Schedule, Suspend};
 use floatgate_sim::config::{
-    Arrivals, Beyond, Device, EnergyBasis, Host, PartialWrite, Recipe, RunConfig, StreamBy,
+    Arrivals, Beyond, Buffer, Device, EnergyBasis, Host, PartialWrite, Recipe, RunConfig, StreamBy,
 };
 use floatgate_sim::part::{PARTS, Part, part};
 
@@ -93,6 +94,7 @@ impl Plan {
             },
             wear_gap: settings.small("device.wear_gap").unwrap_or(WEAR_GAP),
             schedule: schedule_of(settings)?,
+            buffer: buffer_of(settings, part.page_bytes)?,
             part,
         };
         let host = host_of(settings, capacity_from_trace);
@@ -311,6 +313,43 @@ fn part_of(settings: &Settings) -> Outcome<Part> {
         return Err(Problem::new(text).at(&settings.place("device.sectors")));
     }
     Ok(part)
+}
+
+fn buffer_of(settings: &Settings, page_bytes: u32) -> Outcome<Buffer> {
+    let pages = |bytes: &str, pages: &str| -> Outcome<u32> {
+        let Some(asked) = settings.whole(bytes) else {
+            return Ok(settings.small(pages).unwrap_or(0));
+        };
+        let held = asked / u64::from(page_bytes);
+        let fits = u32::try_from(held)
+            .ok()
+            .filter(|&held| held > 0 || asked == 0);
+        fits.ok_or_else(|| {
+            let text = format!("{bytes}: {asked} bytes are {held} pages of {page_bytes} bytes; at least one, less than 2^32");
+            Problem::new(text).at(&settings.place(bytes))
+        })
+    };
+    let default = Buffer::default();
+    let small = |key: &str| settings.small(&format!("buffer.{key}")).unwrap_or(0);
+    let flag = |key: &str| settings.flag(&format!("buffer.{key}")).unwrap_or(false);
+    let eviction = settings.text("buffer.eviction");
+    let buffer = Buffer {
+        write_pages: pages("buffer.write", "buffer.write_pages")?,
+        eviction: eviction.and_then(Eviction::from_name).unwrap_or_default(),
+        block_pages: small("block_pages"),
+        reserve_pages: small("reserve_pages"),
+        idle_ns: settings.whole("buffer.idle").unwrap_or(0),
+        write_out_at_end: flag("write_out_at_end"),
+        protected: flag("protected"),
+        read_pages: pages("buffer.read", "buffer.read_pages")?,
+        prefetch_pages: small("prefetch_pages"),
+        dram_ns_per_page: settings
+            .whole("buffer.dram_ns_per_page")
+            .unwrap_or(default.dram_ns_per_page),
+    };
+    let checked = buffer.check();
+    checked.map_err(|refusal| refused(settings, None, &refusal))?;
+    Ok(buffer)
 }
 
 fn host_of(settings: &Settings, capacity_from_trace: bool) -> Host {

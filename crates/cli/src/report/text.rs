@@ -12,6 +12,7 @@ pub fn of(record: &Record) -> String {
         ageing(record),
         responses(record),
         throughput(record),
+        buffer(record),
         operations(record),
         garbage(record),
         own(record),
@@ -123,6 +124,49 @@ fn throughput(record: &Record) -> String {
 
 fn busiest(shares: &[Option<f64>]) -> String {
     percent(shares.iter().copied().flatten().reduce(f64::max))
+}
+
+/// Pages in memory between host and scheme.
+fn buffer(record: &Record) -> String {
+    let Some(buffer) = &record.buffer else {
+        return String::new();
+    };
+    let mut table = Table::new(&["<", "<"]);
+    if buffer.absorbed + buffer.trimmed + buffer.written_out + buffer.held_at_end > 0 {
+        table.row([
+            "write buffer",
+            &format!(
+                "{} of the pages written again in it, {} written out in runs of {} pages, {} held at the end",
+                percent(buffer.write_hits),
+                count(buffer.written_out),
+                short_or_dash(buffer.run_pages),
+                count(buffer.held_at_end),
+            ),
+        ]);
+    }
+    if record.counters.host.page_reads > 0 {
+        table.row([
+            "pages read from memory",
+            &format!(
+                "{}: {} from the write buffer, {} from the read cache",
+                percent(buffer.read_hits),
+                count(buffer.read_held),
+                count(buffer.read_cached),
+            ),
+        ]);
+    }
+    if buffer.read_ahead > 0 {
+        table.row([
+            "pages read ahead",
+            &format!(
+                "{}, {} of them used, {} dropped unused",
+                count(buffer.read_ahead),
+                count(buffer.read_ahead_used),
+                count(buffer.read_ahead_wasted),
+            ),
+        ]);
+    }
+    table.render()
 }
 
 fn operations(record: &Record) -> String {

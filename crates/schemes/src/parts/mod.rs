@@ -10,7 +10,6 @@ pub mod degrees;
 pub mod heat;
 pub mod hybrid;
 pub mod kinds;
-pub mod lists;
 pub mod logged;
 pub mod map_area;
 pub mod map_cache;
@@ -27,3 +26,5 @@ pub mod start;
 pub mod tournament;
 pub mod translation;
 pub mod victims;
+
+pub use floatgate_core::lists;

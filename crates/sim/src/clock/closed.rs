@@ -241,6 +241,12 @@ impl Clock for Closed {
         open.later_start_ns = u64::MAX;
     }
 
+    fn own_beside(&mut self, end_ns: u64) {
+        let open = &mut self.open;
+        open.end_ns = open.end_ns.max(end_ns.min(TIME_MAX_NS));
+        open.first_start_ns = open.issue_ns;
+    }
+
     #[inline]
     fn end_request(&mut self) {
         if let Some(completion) = self.end_request_known() {

@@ -402,6 +402,10 @@ impl Clock for Events {
         }
     }
 
+    fn own_beside(&mut self, end_ns: u64) {
+        self.requests.own_beside(end_ns.min(TIME_MAX_NS));
+    }
+
     fn end_request(&mut self) {
         let mut own = std::mem::take(&mut self.requests.open_own);
         let token = self.gather(&mut own);

@@ -143,6 +143,10 @@ pub trait Clock: Sized {
     /// request has issued so far count for its first start.
     fn own(&mut self, token: Self::Token);
 
+    /// The open request has work beside the flash, from its issue to `end_ns`: it started at its issue, and is not
+    /// complete before.
+    fn own_beside(&mut self, end_ns: u64);
+
     /// Closes the open request.
     fn end_request(&mut self);
 

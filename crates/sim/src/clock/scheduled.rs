@@ -631,6 +631,10 @@ impl Clock for Scheduled {
         }
     }
 
+    fn own_beside(&mut self, end_ns: u64) {
+        self.requests.own_beside(end_ns.min(TIME_MAX_NS));
+    }
+
     fn end_request(&mut self) {
         self.requests.close();
     }

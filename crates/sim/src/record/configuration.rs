@@ -5,6 +5,7 @@ use floatgate_core::{ProgramOrder, Start};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::BufferSettings;
 use super::names::{LevelingName, OrderName, StartName};
 use crate::clock::{Mode, Schedule};
 use crate::config::{Arrivals, Beyond, Device, Host, PartialWrite, StreamBy};
@@ -19,6 +20,9 @@ pub struct Configuration {
     pub schedule: Option<Schedule>,
     /// The host.
     pub host: HostSettings,
+    /// Memory between host and scheme; left out if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<BufferSettings>,
     /// How the device began.
     pub run: RunSettings,
 }

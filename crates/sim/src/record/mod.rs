@@ -12,12 +12,14 @@
 //! | `time` | response times, throughput, how busy dies and channels were |
 //! | `held_up` | what requests waited for |
 //! | `derived`, `stats` | figures made of counters; counters beyond those that conformance compares |
+//! | `buffer` | what a write buffer and a read cache between host and scheme did |
 //! | `wear`, `tables`, `series` | erases of blocks; mapping tables; how it went over time |
 //! | `explained` | where the time of requests went, if rows of them were made |
 //! | `document`, `configuration` | records of one trace and one device with what they are about |
 //! | [`fleet`], [`sweep`], [`mod@bench`], [`recovery`] | what `floatgate fleet`, `sweep`, `bench` and `recovery` print |
 
 pub mod bench;
+mod buffer;
 mod configuration;
 mod counters;
 mod derived;
@@ -45,6 +47,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::ageing::Aged;
 pub use crate::energy::Energy;
+pub use buffer::{Buffer, BufferSettings};
 pub use configuration::{Configuration, DeviceSettings, HostSettings, RunSettings, WriteZeroes};
 pub use counters::{Causes, Counters, EraseCauses, FlashOperations, HostPages, MergeCounts};
 pub use derived::Derived;
@@ -100,6 +103,9 @@ pub struct Record {
     pub derived: Derived,
     /// Further counters.
     pub stats: Stats,
+    /// What the memory between host and scheme did; left out if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<Buffer>,
     /// Energy by component.
     pub energy: Energy,
     /// Erases of the blocks.
@@ -139,6 +145,7 @@ impl Record {
             time: Time::of(from),
             derived: Derived::of(from),
             stats: Stats::of(from),
+            buffer: Buffer::of(from),
             energy: from.energy(),
             wear: Wear::of(from),
             tables: Tables::of(&from.tables),

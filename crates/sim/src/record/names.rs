@@ -1,6 +1,7 @@
 //! Names of choices that the core knows but does not serialise. A variant that is new there does not compile here
 //! until it has one.
 
+use floatgate_core::buffer::Eviction;
 use floatgate_core::report::Memory;
 use floatgate_core::wear::WearLeveling;
 use floatgate_core::{ProgramOrder, Start};
@@ -16,6 +17,17 @@ pub(super) enum StartName {
     Empty,
     /// Every logical page written once, in order.
     Full,
+}
+
+/// What a write buffer writes out first.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Eviction", rename_all = "lowercase")]
+#[schemars(rename = "Eviction")]
+pub(super) enum EvictionName {
+    /// The page that was not written for the longest time.
+    Lru,
+    /// All of the logical block that was not written for the longest time.
+    Bplru,
 }
 
 /// In which order the pages of a block may be programmed between two erases.

@@ -10,7 +10,7 @@ use crate::config::RunConfig;
 use crate::energy::{Energy, energy};
 use crate::flash::Fine;
 use crate::metrics::Metrics;
-use crate::session::{Session, options_of};
+use crate::session::{BufferCounters, Session, options_of};
 
 /// What a settled session holds.
 pub(super) struct Sources<'a> {
@@ -31,6 +31,8 @@ pub(super) struct Sources<'a> {
     pub host_pages_by_die: &'a [u64],
     /// Erases of every block.
     pub erase_counts: Vec<u32>,
+    /// What the memory between host and scheme did, if there is any.
+    pub buffer: Option<BufferCounters>,
     /// Swaps and moved pages of wear levelling, if it is on.
     pub levelling: Option<(u64, u64)>,
 }
@@ -57,6 +59,7 @@ impl<'a> Sources<'a> {
             last_end_ns: flash.clock.last_end_ns(),
             host_pages_by_die: &flash.host_pages_by_die,
             erase_counts: flash.erase_counts(),
+            buffer: session.buffer_counters(),
             levelling: levelling.map(|of| (of.swaps, of.moved_pages)),
         }
     }

@@ -15,17 +15,29 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
         let c = &self.flash.ledger.counters;
         let read = self.host.page_reads - self.flash.unwritten_reads.min(self.host.page_reads);
         let buffered = self.ftl.counters().buffered;
+        let memory = self.buffer_counters();
+        // What the scheme got of the host's writes, and what it was asked to read beside the host's reads.
+        let written = match &memory {
+            Some(memory) if self.config.device.buffer.write_pages > 0 => memory.written_out,
+            _ => self.host.page_writes,
+        };
+        let memory = memory.unwrap_or_default();
         let laws = [
             (
-                "programs.host + pages into the buffer = page_writes + pages out of it",
+                "page_writes = pages absorbed, trimmed in and written out of the write buffer + pages still in it",
+                self.host.page_writes,
+                written + memory.absorbed + memory.trimmed + memory.held,
+            ),
+            (
+                "programs.host + pages into the scheme's buffer = pages written to the scheme + pages out of it",
                 c.programs.host + buffered.writes,
-                self.host.page_writes + buffered.programs,
+                written + buffered.programs,
             ),
             ("reads.gc = programs.gc", c.reads.gc, c.programs.gc),
             (
-                "reads.host + reads from the buffer = page_reads - unwritten_reads + partial_write_reads",
-                c.reads.host + buffered.reads,
-                read + self.metrics.partial_write_reads,
+                "reads.host + reads from memory = page_reads - unwritten_reads + partial_write_reads + pages read ahead",
+                c.reads.host + buffered.reads + memory.read_held + memory.read_cached,
+                read + self.metrics.partial_write_reads + memory.read_ahead,
             ),
         ];
         for (law, left, right) in laws {

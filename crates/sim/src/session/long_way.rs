@@ -8,7 +8,7 @@ use super::Session;
 use crate::clock::{Clock, Completion};
 use crate::config::{Arrivals, PartialWrite};
 use crate::flight::InFlight;
-use crate::host::{BeyondEnd, Kind, PageRequest, Segment};
+use crate::host::{BeyondEnd, Kind, PageRequest};
 use crate::merges::MergeKinds;
 
 impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
@@ -61,6 +61,7 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
     }
 
     fn play(&mut self, kind: Kind, arrival_ns: u64, pages: &PageRequest) {
+        let kind = self.kind_with_buffer(kind);
         let arrival_ns = match self.config.host.arrivals {
             Arrivals::Closed => 0,
             Arrivals::Open if self.real_time => arrival_ns,
@@ -158,6 +159,7 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
         pages: &PageRequest,
     ) -> Option<Completion> {
         self.idles(arrival_ns, issue_ns);
+        self.write_out_when_idle(issue_ns);
         if let Some(recorder) = &mut self.recorder {
             self.flash.clock.watched(None);
             let flash = &self.flash;
@@ -171,15 +173,17 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
             Kind::Read => self.host.page_reads += count,
             Kind::Write => {
                 self.host.page_writes += count;
-                self.read_old_content(pages);
+                if self.buffer.is_none() {
+                    self.read_old_content(pages);
+                }
             }
             _ => self.host.page_trims += count,
         }
-        if let Some((first, others)) = pages.segments.split_first() {
-            self.work(kind, first);
-            if !others.is_empty() {
-                self.work_on_cuts(kind, others);
-            }
+        self.metrics.cuts += pages.segments.len().saturating_sub(1) as u64;
+        if self.buffer.is_some() {
+            self.work_through_buffer(kind, issue_ns, pages);
+        } else {
+            pages.segments.iter().for_each(|s| self.work(kind, s));
         }
         if let Some(recorder) = &mut self.recorder {
             self.flash.clock.watched(Some(number));
@@ -191,14 +195,8 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
         self.flash.end_request(self.at_once)
     }
 
-    #[cold]
-    fn work_on_cuts(&mut self, kind: Kind, others: &[Segment]) {
-        self.metrics.cuts += others.len() as u64;
-        others.iter().for_each(|segment| self.work(kind, segment));
-    }
-
     /// Old content of the first and the last page where only a part of a live page is written.
-    fn read_old_content(&mut self, pages: &PageRequest) {
+    pub(super) fn read_old_content(&mut self, pages: &PageRequest) {
         if !(pages.first_partial || pages.last_partial)
             || self.config.host.partial_write == PartialWrite::Whole
         {

@@ -85,6 +85,10 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
         match request.kind {
             Kind::Read | Kind::Write => {}
             Kind::Trim | Kind::EmptyTrim => return metrics.trims.record(response_ns),
+            Kind::Drain => {
+                metrics.flushes.record(response_ns);
+                return metrics.series.flushed(response_ns);
+            }
             Kind::Flush => return,
         }
         let start_ns = completion.first_start_ns;

@@ -140,6 +140,15 @@ impl Requests {
         }
     }
 
+    /// It has work beside the flash, from its issue to then.
+    pub(super) fn own_beside(&mut self, end_ns: u64) {
+        debug_assert!(self.open.is_some(), "no request is open");
+        if let Some(open) = &mut self.open {
+            open.first_start_ns = open.issue_ns;
+            open.end_ns = open.end_ns.max(end_ns);
+        }
+    }
+
     /// Closes the open request if its completion is known for good.
     #[inline]
     pub(super) fn close_known(&mut self) -> Option<Completion> {

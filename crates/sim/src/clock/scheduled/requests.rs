@@ -92,6 +92,14 @@ impl Requests {
         }
     }
 
+    /// The open request has work beside the flash, from its issue to then.
+    pub(super) fn own_beside(&mut self, end_ns: u64) {
+        if let Some(open) = self.slots.get_mut(self.open as usize) {
+            open.first_start_ns = open.issue_ns;
+            open.end_ns = open.end_ns.max(end_ns);
+        }
+    }
+
     /// The open request waits for one more end; its place.
     pub(super) fn own_pending(&mut self) -> Option<u32> {
         let open = self.slots.get_mut(self.open as usize)?;

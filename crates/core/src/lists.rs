@@ -2,7 +2,11 @@
 //! the middle and moving to the end cost a few stores: FIFO and LRU orders of log blocks, blocks by
 //! number of valid pages.
 
-use floatgate_core::state::{Passed, State, StateError, Tape};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::state::{Passed, State, StateError, Tape};
+
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
@@ -201,7 +205,7 @@ impl Lists {
     /// The things of a list in order.
     pub fn iter(&self, list: usize) -> impl Iterator<Item = u32> + '_ {
         let mut at = self.heads[list].first;
-        std::iter::from_fn(move || {
+        core::iter::from_fn(move || {
             let thing = at;
             if thing == NONE {
                 return None;
@@ -218,7 +222,7 @@ mod tests {
 
     #[test]
     fn lists_agree_with_vectors() {
-        let mut rng = floatgate_core::rng::SplitMix64::new(11);
+        let mut rng = crate::rng::SplitMix64::new(11);
         let mut lists = Lists::new(9, 3);
         let mut model: Vec<Vec<u32>> = vec![vec![]; 3];
         for _ in 0..5_000 {
