@@ -318,6 +318,8 @@ pub struct Host {
     pub arrivals: Arrivals,
     /// Most requests in flight; 0: no limit (open loop only).
     pub queue_depth: u32,
+    /// A run ends with an error when so many requests wait that each has to be kept; 0: never.
+    pub backlog_limit: u32,
     /// Arrival times are divided by this: 2 replays twice as fast.
     pub speed: f64,
     /// Partly written pages.
@@ -330,12 +332,16 @@ pub struct Host {
     pub compact_region_pages: u32,
 }
 
+/// Requests in work at which a run ends unless told otherwise: about a gigabyte of them.
+pub const BACKLOG_LIMIT: u32 = 1 << 22;
+
 impl Default for Host {
     fn default() -> Self {
         Self {
             stream_by: StreamBy::Trace,
             arrivals: Arrivals::Open,
             queue_depth: 0,
+            backlog_limit: BACKLOG_LIMIT,
             speed: 1.0,
             partial_write: PartialWrite::Rmw,
             write_zeroes_as_writes: false,

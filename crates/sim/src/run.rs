@@ -476,11 +476,32 @@ fn play<S: Ftl<Page = Lpn>, C: Clock>(
             (job.progress)(Progress::Played(played));
             played = 0;
             hand_over(session, job, PLAYED_EACH as usize)?;
+            check_backlog(session, job, &request, place)?;
         }
     }
     ahead.ended.unwrap_or(Ok(()))?;
     (job.progress)(Progress::Played(played));
     Ok(())
+}
+
+/// A device that does not keep up in an open loop would take all memory in the end.
+fn check_backlog<S: Ftl<Page = Lpn>, C: Clock>(
+    session: &Session<S, C>,
+    job: &Job<'_>,
+    request: &Request,
+    place: u64,
+) -> Result<(), RunError> {
+    let (waiting, most) = (session.in_work(), job.config.host.backlog_limit);
+    if most == 0 || waiting <= most {
+        return Ok(());
+    }
+    Err(RunError::Beyond(format!(
+        "{}: {waiting} requests are in work, the latest came {:.3} s into the trace: the device does not keep up\n  \
+         help: a closed loop (host.arrivals = \"closed\"), a queue (host.queue_depth), a slower replay (host.speed), or a higher \
+         host.backlog_limit ({most} now), if there is memory",
+        job.source.position(place),
+        request.arrival_ns as f64 / 1e9,
+    )))
 }
 
 /// Hands over the rows that are complete, and the operations whose end is known, if they are at least `least`.

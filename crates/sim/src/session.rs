@@ -189,6 +189,11 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
         self.recorder.as_mut().map(|recorder| recorder.rows())
     }
 
+    /// Requests in work whose end is not known.
+    pub(crate) fn in_work(&self) -> u32 {
+        self.flight.open
+    }
+
     /// The configuration.
     pub fn config(&self) -> &RunConfig {
         &self.config

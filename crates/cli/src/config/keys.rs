@@ -209,6 +209,7 @@ pub const KEYS: &[Key] = &[
     key("buffer", "dram_ns_per_page", Kind::Whole(0, 1_000_000_000), "1000", "ns for a page into the memory or out of it"),
     key("host", "arrivals", Kind::Words(&["open", "closed"]), "\"open\"", "open: at the times of the trace; closed: as soon as the queue has a place"),
     key("host", "queue_depth", Kind::Whole(0, 1 << 20), "32 <no limit; 32 in a closed loop>", "most requests in flight"),
+    key("host", "backlog_limit", Kind::Whole(0, U32), "4194304", "requests in work at which a run ends with an error, because the device does not keep up and each takes memory (on devices with several dies a channel, or a schedule); 0: never"),
     key("host", "speed", Kind::Number(1e-9, NUMBER_MAX), "1", "2 replays the trace twice as fast"),
     key("host", "partial_write", Kind::Words(&["rmw", "whole"]), "\"rmw\"", "a write of a part of a page reads the page first, or not"),
     key("host", "write_zeroes", Kind::Words(&["trim", "write"]), "\"trim\"", "write-zeroes requests are trims, or writes"),

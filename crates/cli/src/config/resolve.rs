@@ -7,7 +7,8 @@ use floatgate_core::wear::{WEAR_GAP, WearLeveling};
 use floatgate_core::{ProgramOrder, Refusal, Start};
 use floatgate_sim::clock::{Mode, Policy, Schedule, Suspend};
 use floatgate_sim::config::{
-    Arrivals, Beyond, Buffer, Device, EnergyBasis, Host, PartialWrite, Recipe, RunConfig, StreamBy,
+    Arrivals, BACKLOG_LIMIT, Beyond, Buffer, Device, EnergyBasis, Host, PartialWrite, Recipe,
+    RunConfig, StreamBy,
 };
 use floatgate_sim::part::{PARTS, Part, part};
 
@@ -365,6 +366,9 @@ fn host_of(settings: &Settings, capacity_from_trace: bool) -> Host {
         } else {
             0
         }),
+        backlog_limit: settings
+            .small("host.backlog_limit")
+            .unwrap_or(BACKLOG_LIMIT),
         speed: settings.number("host.speed").unwrap_or(1.0),
         partial_write: match settings.text("host.partial_write") {
             Some("whole") => PartialWrite::Whole,

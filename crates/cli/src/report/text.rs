@@ -12,6 +12,7 @@ pub fn of(record: &Record) -> String {
         ageing(record),
         responses(record),
         throughput(record),
+        schedule(record),
         buffer(record),
         operations(record),
         garbage(record),
@@ -124,6 +125,26 @@ fn throughput(record: &Record) -> String {
 
 fn busiest(shares: &[Option<f64>]) -> String {
     percent(shares.iter().copied().flatten().reduce(f64::max))
+}
+
+/// What came of a schedule.
+fn schedule(record: &Record) -> String {
+    let Some(stats) = &record.schedule else {
+        return String::new();
+    };
+    let mut table = Table::new(&["<schedule", "times"]);
+    for (what, times) in [
+        ("operations overtaken by later ones", stats.overtaken),
+        (
+            "reads of pages that waited to be programmed",
+            stats.reads_from_controller,
+        ),
+        ("erases interrupted", stats.suspended_erases),
+        ("programs interrupted", stats.suspended_programs),
+    ] {
+        table.row([what, &count(times)]);
+    }
+    table.render()
 }
 
 /// Pages in memory between host and scheme.

@@ -660,7 +660,8 @@ impl Clock for Scheduled {
     }
 
     fn settle(&mut self, at_ns: u64) {
-        while self.requests.incomplete > 0 && (self.now_ns < at_ns || self.is_unsettled()) {
+        // What comes at that instant may still have a say in what begins then.
+        while self.requests.incomplete > 0 && self.now_ns < at_ns {
             self.step_towards(at_ns);
         }
     }
@@ -670,8 +671,11 @@ impl Clock for Scheduled {
     }
 
     fn idle_since(&mut self, until_ns: u64) -> Option<u64> {
-        if until_ns > 0 {
-            self.settle(until_ns - 1);
+        let last_ns = until_ns.saturating_sub(1);
+        while self.requests.incomplete > 0
+            && (self.now_ns < last_ns || self.now_ns == last_ns && self.is_unsettled())
+        {
+            self.step_towards(last_ns);
         }
         if self.requests.incomplete > 0 {
             return None;

@@ -12,6 +12,7 @@
 //! | `time` | response times, throughput, how busy dies and channels were |
 //! | `held_up` | what requests waited for |
 //! | `derived`, `stats` | figures made of counters; counters beyond those that conformance compares |
+//! | `schedule` | what came of a schedule other than the order of issue |
 //! | `buffer` | what a write buffer and a read cache between host and scheme did |
 //! | `wear`, `tables`, `series` | erases of blocks; mapping tables; how it went over time |
 //! | `explained` | where the time of requests went, if rows of them were made |
@@ -62,7 +63,7 @@ pub use tables::{TableSize, Tables};
 pub use time::{Brief, Distribution, Latency, Responses, Time};
 pub use wear::{Swaps, Wear, WearMap};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, ScheduleStats};
 use crate::session::Session;
 use names::StartName;
 use sources::Sources;
@@ -103,6 +104,9 @@ pub struct Record {
     pub derived: Derived,
     /// Further counters.
     pub stats: Stats,
+    /// What came of the schedule; left out where every die keeps the order of issue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<ScheduleStats>,
     /// What the memory between host and scheme did; left out if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Buffer>,
@@ -145,6 +149,7 @@ impl Record {
             time: Time::of(from),
             derived: Derived::of(from),
             stats: Stats::of(from),
+            schedule: from.schedule,
             buffer: Buffer::of(from),
             energy: from.energy(),
             wear: Wear::of(from),

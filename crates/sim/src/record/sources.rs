@@ -5,7 +5,7 @@ use floatgate_core::options::Options;
 use floatgate_core::report::{FlashCounters, HostCounters, SchemeCounters, Table};
 use floatgate_core::{Ftl, Lpn};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, ScheduleStats};
 use crate::config::RunConfig;
 use crate::energy::{Energy, energy};
 use crate::flash::Fine;
@@ -31,6 +31,8 @@ pub(super) struct Sources<'a> {
     pub host_pages_by_die: &'a [u64],
     /// Erases of every block.
     pub erase_counts: Vec<u32>,
+    /// What came of the schedule, if there is one.
+    pub schedule: Option<ScheduleStats>,
     /// What the memory between host and scheme did, if there is any.
     pub buffer: Option<BufferCounters>,
     /// Swaps and moved pages of wear levelling, if it is on.
@@ -59,6 +61,7 @@ impl<'a> Sources<'a> {
             last_end_ns: flash.clock.last_end_ns(),
             host_pages_by_die: &flash.host_pages_by_die,
             erase_counts: flash.erase_counts(),
+            schedule: flash.clock.schedule_stats(),
             buffer: session.buffer_counters(),
             levelling: levelling.map(|of| (of.swaps, of.moved_pages)),
         }

@@ -304,6 +304,45 @@ fn no_policy_breaks_a_rule() {
     }
 }
 
+/// Whoever asks the clock about the past, or about what is complete, does not change what comes.
+#[test]
+fn looking_at_the_clock_changes_nothing() {
+    for seed in 0..200 {
+        let schedule = Schedule {
+            policy: Policy::HostFirst,
+            suspend: Suspend::Both,
+            suspend_ns: 1_000,
+            ..Schedule::default()
+        };
+        let machine = machine(schedule);
+        let work = random_work(&mut Rng(seed), machine.dies);
+        let times = |meddles: bool| {
+            let (mut clock, mut rng) = (Scheduled::new(&machine), Rng(seed));
+            let mut done = Vec::new();
+            for (number, &(at_ns, op)) in work.iter().enumerate() {
+                clock.set_time(at_ns);
+                clock.begin_request(number as u64);
+                let token = clock.issue(op, Default::default());
+                clock.own(token);
+                clock.end_request();
+                let next_ns = work.get(number + 1).map_or(at_ns, |next| next.0);
+                match rng.below(4) {
+                    _ if !meddles => {}
+                    0 => clock.settle(next_ns),
+                    1 => clock.advance(next_ns),
+                    2 => clock.catch_up(),
+                    _ => clock.drain(&mut done),
+                }
+            }
+            clock.finish();
+            clock.drain(&mut done);
+            done.sort_by_key(|done| done.request);
+            done
+        };
+        assert_eq!(times(true), times(false), "seed {seed}");
+    }
+}
+
 /// Blocks are filled, read and erased again, each on its die.
 fn random_work(rng: &mut Rng, dies: u32) -> Vec<(u64, FlashOp)> {
     let mut next = vec![0u32; 6];
