@@ -150,7 +150,8 @@ impl Bench<'_> {
         for choice in &choices {
             let identity = choice.identity();
             if !self.traces.contains_key(&identity) {
-                self.traces.insert(identity.clone(), choice.decode()?);
+                self.traces
+                    .insert(identity.clone(), choice.decode(&mut || {})?);
             }
             traces.push(self.traces[&identity].clone());
             identities.push(identity);

@@ -132,7 +132,7 @@ fn read(choices: &[Choice]) -> Outcome<(Vec<Decoded>, Vec<String>)> {
     for choice in choices {
         bar.message(choice.name());
         identities.push(choice.identity());
-        traces.push(choice.decode()?);
+        traces.push(choice.decode(&mut || {})?);
         bar.add(1);
     }
     bar.done();
