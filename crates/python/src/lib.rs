@@ -1,0 +1,44 @@
+//! Floatgate for Python: the native module `floatgate._floatgate`. The package around it, with all that people call, is
+//! written in Python (`python/floatgate`).
+
+mod errors;
+mod frames;
+mod pulse;
+mod run;
+mod tables;
+mod traces;
+
+use std::alloc::System;
+use std::ffi::OsString;
+
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+
+/// As in the command: `bench` tells the memory that a device takes to the byte.
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// The native module.
+#[pyo3::pymodule(gil_used = false)]
+mod _floatgate {
+    use super::OsString;
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    const FRAME: &str = crate::run::FRAME;
+    #[pymodule_export]
+    use crate::run::simulate;
+    #[pymodule_export]
+    use crate::traces::{read_trace, trace_info};
+
+    /// The command: does what the words say, of which the first is the name of the program. The exit code.
+    #[pyfunction]
+    fn command(py: Python<'_>, words: Vec<OsString>) -> u8 {
+        py.detach(|| floatgate::Cli::new().run_words(words))
+    }
+
+    #[pymodule_init]
+    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+        floatgate::hide_guarded_panics();
+        Ok(())
+    }
+}
