@@ -9,6 +9,7 @@
 from importlib.metadata import version
 
 from ._run import Run, simulate
+from ._sweep import Sweep, sweep
 from ._traces import read_trace, trace_info
 from .errors import BugError, FloatgateError, InputError
 
@@ -17,8 +18,10 @@ __all__ = [
     "FloatgateError",
     "InputError",
     "Run",
+    "Sweep",
     "read_trace",
     "simulate",
+    "sweep",
     "trace_info",
 ]
 __version__ = version("floatgate")

@@ -1,12 +1,25 @@
 """The native module. Arguments are the words of the command line; results are texts of JSON, and tables."""
 
 from collections.abc import Callable
-from typing import Final, TypedDict, type_check_only
+from os import PathLike
+from typing import Final, TypeAlias, TypedDict, final, type_check_only
 
 from arro3.core import Table
 from arro3.core.types import ArrowStreamExportable
+from typing_extensions import Self
 
-__all__ = ["FRAME", "command", "read_trace", "simulate", "trace_info"]
+__all__ = [
+    "FRAME",
+    "SweepPlan",
+    "command",
+    "read_trace",
+    "simulate",
+    "sweep_cell",
+    "sweep_printed",
+    "sweep_table",
+    "sweep_write",
+    "trace_info",
+]
 
 FRAME: Final[str]
 
@@ -30,3 +43,16 @@ def simulate(
 def read_trace(words: list[str]) -> Table: ...
 def trace_info(words: list[str], trace: ArrowStreamExportable | None) -> str: ...
 def command(words: list[str]) -> int: ...
+
+_Cell: TypeAlias = tuple[str, str, int, str | None, str | None]
+
+@final
+class SweepPlan:
+    def __new__(cls, words: list[str]) -> Self: ...
+    def cells(self, program: str, keep_records: bool) -> list[_Cell]: ...
+    def document(self, came: list[tuple[str | None, str] | None]) -> str: ...
+
+def sweep_cell(errand: str) -> str: ...
+def sweep_table(text: str) -> Table: ...
+def sweep_printed(text: str) -> str: ...
+def sweep_write(text: str, path: str | PathLike[str]) -> None: ...

@@ -67,3 +67,32 @@ def of_run(record: Mapping[str, Any], document: Mapping[str, Any], summary: Mapp
         f"<div><b>{escape(record['title'])}</b> on {escape(document['trace']['name'])}"
         f"<br><small>{escape(document['device'])}</small>{rows(pairs)}{notes}</div>"
     )
+
+
+SHOWN = 40
+"""Rows of a sweep that a notebook shows."""
+
+
+def of_sweep(document: Mapping[str, Any], cells: list[dict[str, Any]]) -> str:
+    """A sweep as a notebook shows it: the varied keys and the main figures of its first rows."""
+    varied = ["trace.file" if key["key"] == "trace" else key["key"] for key in document["varied"]]
+    head = [*varied, "scheme", "mean response", "p99", "write amplification", "blocks erased"]
+    lines = [row_of([escape(name) for name in head], "th")]
+    for cell in cells[:SHOWN]:
+        begin = [escape(str(cell[key])) for key in [*varied, "scheme"]]
+        if cell["outcome"] == "ran":
+            times = [micros(cell["response_mean_us"]), micros(cell["response_p99_us"])]
+            counts = [short(cell["write_amplification"]), short(cell["erases"])]
+            lines.append(row_of([*begin, *times, *counts]))
+        else:
+            why = escape(f"{cell['outcome']}: {cell['reason']}")
+            lines.append(f"{row_of(begin)[:-5]}<td colspan=4 style='text-align:left'>{why}</td></tr>")
+    left = len(cells) - SHOWN
+    more = f"<p>and {left} more rows: <code>.table</code></p>" if left > 0 else ""
+    notes = "".join(f"<p>Note: {escape(note)}</p>" for note in document["notes"])
+    return f'<div><small>{escape(document["device"])}</small><table style="{STYLE}">{"".join(lines)}</table>{more}{notes}</div>'
+
+
+def row_of(cells: list[str], tag: str = "td") -> str:
+    """A row of a table."""
+    return f"<tr>{''.join(f'<{tag}>{cell}</{tag}>' for cell in cells)}</tr>"

@@ -1,11 +1,16 @@
 //! The commands for programs: arguments are the words of the command line, results are values.
 
 use clap::Parser;
-use floatgate_catalog::Scheme;
 use floatgate_trace::stats::Statistics;
 
-pub use crate::args::{InfoArgs, RunArgs};
+pub use floatgate_catalog::Scheme;
+
+pub use crate::args::{InfoArgs, RunArgs, SweepArgs};
 pub use crate::commands::single::{Ready, Single};
+pub use crate::commands::sweep::Planned;
+pub use crate::commands::sweep::elsewhere::{Errand, Sent, play};
+pub use crate::commands::sweep::play::Played;
+pub use crate::commands::sweep::rows::{Laid, text as sweep_text, write as write_sweep};
 pub use crate::report::{text, why};
 pub use crate::traces::{About, Decoded, Frame};
 
@@ -32,6 +37,17 @@ pub fn run_args(words: &[String]) -> Outcome<RunArgs> {
     match command(&["run"], words)? {
         Command::Run(args) => Ok(args),
         _ => Err(Problem::bug("these are no arguments of run")),
+    }
+}
+
+/// The arguments of `floatgate sweep`.
+///
+/// # Errors
+/// What a word does not mean.
+pub fn sweep_args(words: &[String]) -> Outcome<SweepArgs> {
+    match command(&["sweep"], words)? {
+        Command::Sweep(args) => Ok(args),
+        _ => Err(Problem::bug("these are no arguments of sweep")),
     }
 }
 

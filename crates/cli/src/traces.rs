@@ -156,6 +156,17 @@ impl Choice {
         self.frames.insert(name.into(), frame);
     }
 
+    /// The same where names of files count from that folder.
+    #[must_use]
+    pub fn in_folder(mut self, folder: &Path) -> Self {
+        for file in &mut self.files {
+            if !is_bundled(file) && !is_generator(file) {
+                *file = folder.join(&*file).display().to_string();
+            }
+        }
+        self
+    }
+
     /// What the trace is called in output.
     pub fn name(&self) -> String {
         match &self.files[..] {

@@ -5,17 +5,27 @@ mod errors;
 mod frames;
 mod pulse;
 mod run;
+mod sweep;
 mod tables;
 mod traces;
 
 use std::alloc::System;
 use std::ffi::OsString;
+use std::sync::OnceLock;
 
+use floatgate::Cli;
+use floatgate::library::Scheme;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
 /// As in the command: `bench` tells the memory that a device takes to the byte.
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// The schemes, by their names; plans of sweeps outlive the call that makes them.
+fn schemes() -> &'static [Scheme] {
+    static CLI: OnceLock<Cli> = OnceLock::new();
+    CLI.get_or_init(Cli::new).schemes()
+}
 
 /// The native module.
 #[pyo3::pymodule(gil_used = false)]
@@ -27,6 +37,8 @@ mod _floatgate {
     const FRAME: &str = crate::run::FRAME;
     #[pymodule_export]
     use crate::run::simulate;
+    #[pymodule_export]
+    use crate::sweep::{SweepPlan, sweep_cell, sweep_printed, sweep_table, sweep_write};
     #[pymodule_export]
     use crate::traces::{read_trace, trace_info};
 

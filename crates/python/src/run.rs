@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use floatgate::Cli;
 use floatgate::errors::{Outcome, Problem};
 use floatgate::library::{Frame, Ready, RunArgs, Single, run_args, text, why as why_text};
 use floatgate_sim::blocks::{self, BlockRow};
@@ -22,6 +21,7 @@ use pyo3_arrow::PyTable;
 use crate::errors::json;
 use crate::frames;
 use crate::pulse::{Pulse, interruptible};
+use crate::schemes;
 use crate::tables::Rows;
 
 /// What a trace in memory is called: no file has this name.
@@ -103,8 +103,7 @@ pub fn simulate<'py>(
 }
 
 fn run(args: &RunArgs, frame: Option<Frame>, wanted: Wanted, pulse: &mut Pulse) -> Outcome<Done> {
-    let cli = Cli::new();
-    let mut single = Single::new(args, cli.schemes())?;
+    let mut single = Single::new(args, schemes())?;
     if let Some(frame) = frame {
         single.supply(FRAME, frame);
     }

@@ -19,6 +19,7 @@ enum Cells {
     Word(&'static [&'static str], StringBuilder),
     Sparse(UInt64Builder),
     Real(Float64Builder),
+    Text(StringBuilder),
 }
 
 impl Cells {
@@ -29,11 +30,11 @@ impl Cells {
             Kind::Word(words) => Self::Word(words, StringBuilder::new()),
             Kind::Sparse => Self::Sparse(UInt64Builder::new()),
             Kind::Real => Self::Real(Float64Builder::new()),
-            Kind::Text => unreachable!("no table of a run has texts"),
+            Kind::Text => Self::Text(StringBuilder::new()),
         }
     }
 
-    fn push(&mut self, cell: u64) {
+    fn push(&mut self, cell: u64, texts: &[String]) {
         let there = cell != NONE;
         match self {
             Self::Long(values) => values.append_value(cell),
@@ -41,6 +42,7 @@ impl Cells {
             Self::Word(words, values) => values.append_value(words[cell as usize]),
             Self::Sparse(values) => values.append_option(there.then_some(cell)),
             Self::Real(values) => values.append_option(there.then(|| f64::from_bits(cell))),
+            Self::Text(values) => values.append_option(there.then(|| &texts[cell as usize])),
         }
     }
 
@@ -48,14 +50,14 @@ impl Cells {
         match self {
             Self::Long(values) | Self::Sparse(values) => Arc::new(values.finish()),
             Self::Short(values) => Arc::new(values.finish()),
-            Self::Word(_, values) => Arc::new(values.finish()),
+            Self::Word(_, values) | Self::Text(values) => Arc::new(values.finish()),
             Self::Real(values) => Arc::new(values.finish()),
         }
     }
 }
 
-fn field(column: &Column) -> Field {
-    let (kind, may_be_empty) = match column.kind {
+fn field(name: &str, kind: Kind) -> Field {
+    let (kind, may_be_empty) = match kind {
         Kind::Rising | Kind::Number => (DataType::UInt64, false),
         Kind::Small => (DataType::UInt32, false),
         Kind::Word(_) => (DataType::Utf8, false),
@@ -63,13 +65,15 @@ fn field(column: &Column) -> Field {
         Kind::Real => (DataType::Float64, true),
         Kind::Text => (DataType::Utf8, true),
     };
-    Field::new(column.name, kind, may_be_empty)
+    Field::new(name, kind, may_be_empty)
 }
 
 /// A table that grows row by row.
 pub struct Rows {
     schema: SchemaRef,
     cells: Vec<Cells>,
+    /// What cells of texts name by their places.
+    texts: Vec<String>,
     rows: usize,
     batches: Vec<RecordBatch>,
 }
@@ -77,13 +81,20 @@ pub struct Rows {
 impl Rows {
     /// No rows yet.
     pub fn new(columns: &[Column]) -> Self {
-        let fields: Vec<Field> = columns.iter().map(field).collect();
+        let columns = columns.iter().map(|column| (column.name, column.kind));
+        Self::named(columns, Vec::new())
+    }
+
+    /// The same; cells of texts name these by their places.
+    pub fn named<'a>(
+        columns: impl Iterator<Item = (&'a str, Kind)> + Clone,
+        texts: Vec<String>,
+    ) -> Self {
+        let fields = columns.clone().map(|(name, kind)| field(name, kind));
         Self {
-            schema: Arc::new(Schema::new(fields)),
-            cells: columns
-                .iter()
-                .map(|column| Cells::of(column.kind))
-                .collect(),
+            schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
+            cells: columns.map(|(_, kind)| Cells::of(kind)).collect(),
+            texts,
             rows: 0,
             batches: Vec::new(),
         }
@@ -92,7 +103,7 @@ impl Rows {
     /// Adds a row, a cell for every column.
     pub fn row(&mut self, cells: &[u64]) {
         for (column, &cell) in self.cells.iter_mut().zip(cells) {
-            column.push(cell);
+            column.push(cell, &self.texts);
         }
         self.rows += 1;
         if self.rows == BATCH_ROWS {
