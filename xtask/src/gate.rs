@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::process::{Built, built, cargo, root, run, target, with_component};
 use crate::steps::{Outcome, Steps};
-use crate::{fuzz, instructions, kernel, mutants};
+use crate::{fuzz, instructions, kernel, mutants, python};
 
 /// Seconds that the gate fuzzes each target.
 const FUZZ_SECONDS: u64 = 20;
@@ -92,6 +92,8 @@ fn whole(steps: &mut Steps) {
         steps.step("main command", || main_command(Built::Release));
         steps.step("the papers, quick form", papers);
         steps.step("file systems of this kernel", kernel::short);
+        // After the command, with which it shares what is compiled.
+        steps.step("Python: wheel, tests, types", python::check);
     }
     steps.step("instructions", instructions::check);
     steps.step("planted bugs, a sample", mutants::sample);

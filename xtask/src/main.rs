@@ -6,6 +6,7 @@ mod instructions;
 mod kernel;
 mod mutants;
 mod process;
+mod python;
 mod scheme;
 mod steps;
 mod torture;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Every crate, and what it may depend on. A crate that is not here fails the test.
-const LAYERS: [(&str, &[&str]); 10] = [
+const LAYERS: [(&str, &[&str]); 11] = [
     ("core", &[]),
     ("trace", &[]),
     ("schemes", &["core"]),
@@ -20,6 +20,7 @@ const LAYERS: [(&str, &[&str]); 10] = [
             "core", "schemes", "testkit", "sim", "device", "serve", "catalog", "trace",
         ],
     ),
+    ("python", &["cli", "sim", "trace"]),
     ("xtask", &[]),
 ];
 
@@ -32,7 +33,11 @@ fn root() -> PathBuf {
 fn dependencies(manifest: &str) -> BTreeSet<String> {
     let product = manifest.split("[dev-dependencies]").next();
     let lines = product.unwrap_or_default().lines();
-    let names = lines.filter_map(|line| line.strip_prefix("floatgate-"));
+    // The crate of the command has the name of the house.
+    let names = lines.filter_map(|line| {
+        let command = line.starts_with("floatgate =").then_some("cli");
+        command.or_else(|| line.strip_prefix("floatgate-"))
+    });
     names
         .map(|rest| {
             rest.split(['.', ' ', '='])
@@ -218,7 +223,9 @@ fn circles_and_upward_arrows_would_be_seen() {
     assert_eq!(of("a"), ["b".to_string()].into());
     assert_eq!(of("b"), ["a".to_string(), "c".to_string()].into());
     assert_eq!(of("c"), ["a".to_string()].into());
-    let manifest =
-        "[dependencies]\nfloatgate-sim.workspace = true\n[dev-dependencies]\nfloatgate-cli = \"1\"";
-    assert_eq!(dependencies(manifest), ["sim".to_string()].into());
+    let manifest = "[dependencies]\nfloatgate = \"1\"\nfloatgate-sim.workspace = true\n[dev-dependencies]\nfloatgate-core = \"1\"";
+    assert_eq!(
+        dependencies(manifest),
+        ["cli".to_string(), "sim".to_string()].into()
+    );
 }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use floatgate_trace::TraceError;
 
+/// Exit code of a command that did what it was asked.
+pub const EXIT_DONE: u8 = 0;
 /// Exit code of a difference that `conform` found.
 pub const EXIT_DIFFERENT: u8 = 1;
 /// Exit code of everything that the user can put right.

@@ -13,6 +13,7 @@
 //! | `commands` | what each command does |
 //! | [`config`] | settings from TOML and `--set`, checked; the default device |
 //! | [`errors`] | the one kind of error that a user sees |
+//! | [`library`] | the commands for programs |
 //! | [`report`] | the HTML report |
 //! | [`bare`] | the loop that benchmarks are told against |
 //! | `states` | files of saved devices |
@@ -24,6 +25,7 @@ mod commands;
 mod comparison;
 pub mod config;
 pub mod errors;
+pub mod library;
 mod memory;
 mod notes;
 mod output;
@@ -35,13 +37,14 @@ mod table;
 mod traces;
 
 use std::cell::{Cell, RefCell};
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
 use floatgate_catalog::{Catalog, catalog};
 use floatgate_core::{Ftl, Lpn};
 
-use errors::{Outcome, Problem};
+use errors::{EXIT_DONE, Outcome, Problem};
 
 /// The program as its results name it.
 pub(crate) const PROGRAM: &str = concat!("floatgate ", env!("CARGO_PKG_VERSION"));
@@ -74,19 +77,24 @@ impl Cli {
 
     /// Does what the program's arguments say.
     pub fn run(self) -> ExitCode {
+        self.run_words(std::env::args_os()).into()
+    }
+
+    /// Does what these words say, of which the first is the name of the program. The exit code.
+    pub fn run_words(self, words: impl IntoIterator<Item = OsString>) -> u8 {
         hide_guarded_panics();
-        let arguments = args::Arguments::parse();
+        let arguments = args::Arguments::parse_from(words);
         signals::watch();
         match self.dispatch(arguments.command) {
             Ok(code) => code,
             Err(problem) => {
                 output::tell(&problem.to_string());
-                ExitCode::from(problem.code())
+                problem.code()
             }
         }
     }
 
-    fn dispatch(&self, command: args::Command) -> Outcome<ExitCode> {
+    fn dispatch(&self, command: args::Command) -> Outcome<u8> {
         use args::{Command, ImageCommand, TraceCommand};
         self.check()?;
         let schemes = &self.catalog;
@@ -130,7 +138,7 @@ impl Cli {
             Command::Schema => commands::schema::run(),
             Command::Completions { shell } => commands::completions::run(shell),
         }?;
-        Ok(ExitCode::SUCCESS)
+        Ok(EXIT_DONE)
     }
 
     fn check(&self) -> Outcome<()> {
@@ -149,7 +157,7 @@ thread_local! {
 }
 
 /// Panics inside a guarded run are told once, in the words of the command, not by the runtime.
-fn hide_guarded_panics() {
+pub fn hide_guarded_panics() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         if GUARDED.get() {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use floatgate_sim::record;
 use floatgate_trace::{
     Cause, Counts, Format, Layout, OpenOptions, PageCache, Reader, Request, Spool, StreamFrom,
-    TraceError, generate, guess, open, open_merged_with, open_reader,
+    TraceError, generate, guess, open, open_merged_with, open_reader, table,
 };
 
 use crate::args::{ColumnsArgs, ReadArgs};
@@ -53,12 +53,24 @@ const BUNDLED: [Bundled; 12] = [
 /// The trace of a run that names none.
 const DEFAULT: &str = "oltp-postgres";
 
+/// A trace in memory.
+#[derive(Clone)]
+pub struct Frame(pub Arc<Vec<Request>>);
+
+impl std::fmt::Debug for Frame {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} requests", self.0.len())
+    }
+}
+
 /// Which trace, and how to read it.
 #[derive(Clone, Debug)]
 pub struct Choice {
     files: Vec<String>,
     /// Those that can be read only once, by name.
     spools: HashMap<String, Spool>,
+    /// Those that are no files but in memory, by name.
+    frames: HashMap<String, Frame>,
     options: OpenOptions,
     /// How a format is named.
     format_flag: &'static str,
@@ -75,6 +87,7 @@ impl Choice {
         Ok(Self {
             files: files.to_vec(),
             spools: HashMap::new(),
+            frames: HashMap::new(),
             options: OpenOptions {
                 format: read.from.as_deref().map(format).transpose()?,
                 columns: columns("--columns", read.columns.columns.as_deref())?,
@@ -117,6 +130,7 @@ impl Choice {
         Ok(Self {
             files,
             spools: HashMap::new(),
+            frames: HashMap::new(),
             options: OpenOptions {
                 format: format
                     .map(self::format)
@@ -135,6 +149,22 @@ impl Choice {
             format_flag: "--set trace.format=FORMAT",
             by_process,
         })
+    }
+
+    /// What is called `name` is no file but these requests.
+    pub fn supply(&mut self, name: &str, frame: Frame) {
+        self.frames.insert(name.into(), frame);
+    }
+
+    /// The same where names of files count from that folder.
+    #[must_use]
+    pub fn in_folder(mut self, folder: &Path) -> Self {
+        for file in &mut self.files {
+            if !is_bundled(file) && !is_generator(file) {
+                *file = folder.join(&*file).display().to_string();
+            }
+        }
+        self
     }
 
     /// What the trace is called in output.
@@ -165,7 +195,9 @@ impl Choice {
 
     /// The files that are read, as far as they are files.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
-        let is_file = |file: &&String| !is_bundled(file) && !is_generator(file);
+        let in_memory = |file: &str| self.frames.contains_key(file);
+        let is_file =
+            move |file: &&String| !is_bundled(file) && !is_generator(file) && !in_memory(file);
         self.files.iter().filter(is_file).map(Path::new)
     }
 
@@ -174,6 +206,7 @@ impl Choice {
         self.files.iter().map(|file| Self {
             files: vec![file.clone()],
             spools: self.spools.clone(),
+            frames: self.frames.clone(),
             options: self.options.clone(),
             format_flag: self.format_flag,
             by_process: self.by_process.clone(),
@@ -202,6 +235,9 @@ impl Choice {
     /// If it cannot be read or is not understood.
     pub fn open(&self) -> Result<Reader, TraceError> {
         open_merged_with(&self.files, &self.options, |file, options| {
+            if let Some(Frame(requests)) = self.frames.get(file) {
+                return table::open(file, Arc::clone(requests), options);
+            }
             if let Some(bundled) = BUNDLED.iter().find(|bundled| bundled.name == file) {
                 return open_reader(bundled.file, Box::new(bundled.bytes), options);
             }
@@ -247,6 +283,9 @@ impl Choice {
     /// If a pipe cannot be read, or there is no room for what comes out of it.
     pub fn keep_streams(&mut self) -> Outcome<()> {
         for file in &self.files {
+            if self.frames.contains_key(file) {
+                continue;
+            }
             if !is_generator(file) && !self.spools.contains_key(file) && Spool::needed(file) {
                 let waiting = Bar::waiting(&format!("reads {file} to its end"));
                 self.spools.insert(file.clone(), Spool::of(file)?);
@@ -256,14 +295,16 @@ impl Choice {
         Ok(())
     }
 
-    /// Reads all of it into memory.
+    /// Reads all of it into memory. `read` is called now and then meanwhile.
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn decode(&self) -> Outcome<Decoded> {
+    pub fn decode(&self, read: &mut dyn FnMut()) -> Outcome<Decoded> {
         let mut reader = self.open().map_err(|error| self.problem(error))?;
         let mut requests = Vec::new();
-        while reader.next_batch(&mut requests, 1 << 16)? > 0 {}
+        while reader.next_batch(&mut requests, 1 << 16)? > 0 {
+            read();
+        }
         requests.shrink_to_fit();
         Ok(Decoded {
             requests: Arc::new(requests),

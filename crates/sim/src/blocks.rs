@@ -22,6 +22,13 @@ pub struct BlockRow {
     pub programmed_pages: u32,
 }
 
+impl BlockRow {
+    /// Its cells in the order of [`COLUMNS`].
+    pub fn cells(&self) -> [u64; COLUMNS.len()] {
+        [self.die, self.block, self.erases, self.programmed_pages].map(u64::from)
+    }
+}
+
 /// The rows of all blocks of a flash.
 pub(crate) fn rows<C: Clock>(flash: &SimFlash<C>) -> Vec<BlockRow> {
     let blocks_per_die = flash.ledger.geometry().blocks_per_die;
@@ -35,7 +42,8 @@ pub(crate) fn rows<C: Clock>(flash: &SimFlash<C>) -> Vec<BlockRow> {
     erases.map(row).collect()
 }
 
-const COLUMNS: &[Column] = &[
+/// The columns of a file of blocks.
+pub const COLUMNS: &[Column] = &[
     Column {
         name: "die",
         kind: Kind::Small,
@@ -68,8 +76,7 @@ pub fn create(path: &Path) -> Result<TableWriter, TraceError> {
 /// If it cannot be written.
 pub fn write(mut table: TableWriter, rows: &[BlockRow]) -> Result<TableSummary, TraceError> {
     for row in rows {
-        let cells = [row.die, row.block, row.erases, row.programmed_pages];
-        table.row(&cells.map(u64::from))?;
+        table.row(&row.cells())?;
     }
     table.finish()
 }

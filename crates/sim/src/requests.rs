@@ -112,6 +112,36 @@ impl RequestRow {
     pub fn queueing_ns(&self) -> u64 {
         self.start_ns.saturating_sub(self.arrival_ns)
     }
+
+    /// Its cells in the order of [`COLUMNS`].
+    pub fn cells(&self) -> [u64; COLUMNS.len()] {
+        let [waited_ns, waited_die, waited_on, waited_for] = behind_cells(self.waited);
+        [
+            self.request,
+            op_index(self.kind),
+            self.first_lpn.into(),
+            self.pages.into(),
+            self.arrival_ns,
+            self.issue_ns,
+            self.start_ns,
+            self.end_ns,
+            self.queueing_ns(),
+            self.work.translation_ns,
+            self.work.flash_ns,
+            self.work.gc_ns,
+            self.merges.switch,
+            self.merges.partial,
+            self.merges.full,
+            self.merges.dead,
+            self.merges.other,
+            self.dies.into(),
+            self.die_last.map_or(NONE, u64::from),
+            waited_ns,
+            waited_die,
+            waited_on,
+            waited_for,
+        ]
+    }
 }
 
 /// Names of the operations, in the order of [`op_index`].
@@ -193,35 +223,8 @@ impl RequestsFile {
     /// # Errors
     /// If they cannot be written.
     pub fn write(&mut self, rows: &[RequestRow]) -> Result<(), TraceError> {
-        for row in rows {
-            let [waited_ns, waited_die, waited_on, waited_for] = behind_cells(row.waited);
-            self.table.row(&[
-                row.request,
-                op_index(row.kind),
-                row.first_lpn.into(),
-                row.pages.into(),
-                row.arrival_ns,
-                row.issue_ns,
-                row.start_ns,
-                row.end_ns,
-                row.queueing_ns(),
-                row.work.translation_ns,
-                row.work.flash_ns,
-                row.work.gc_ns,
-                row.merges.switch,
-                row.merges.partial,
-                row.merges.full,
-                row.merges.dead,
-                row.merges.other,
-                row.dies.into(),
-                row.die_last.map_or(NONE, u64::from),
-                waited_ns,
-                waited_die,
-                waited_on,
-                waited_for,
-            ])?;
-        }
-        Ok(())
+        let mut rows = rows.iter();
+        rows.try_for_each(|row| self.table.row(&row.cells()))
     }
 
     /// Ends the file.

@@ -11,7 +11,8 @@ const fn column(name: &'static str, kind: Kind) -> Column {
     Column { name, kind }
 }
 
-const COLUMNS: &[Column] = &[
+/// The columns of a time series.
+pub const COLUMNS: &[Column] = &[
     column("requests", Kind::Rising),
     column("time_s", Kind::Real),
     column("response_mean_us", Kind::Real),
@@ -46,27 +47,22 @@ pub fn create(path: &Path) -> Result<TableWriter, TraceError> {
     TableWriter::create(path, COLUMNS)
 }
 
-/// Writes a time series, a row a sample, and ends the file. Values of the scheme's own, whose names are not known
-/// beforehand, are left out.
-///
-/// # Errors
-/// If it cannot be written.
-pub fn write(mut table: TableWriter, series: &Series) -> Result<TableSummary, TraceError> {
-    let real = |x: f64| x.to_bits();
-    let sparse = |x: Option<f64>| x.map_or(NONE, f64::to_bits);
+/// The cells of each sample, in the order of [`COLUMNS`].
+pub fn rows(series: &Series) -> impl Iterator<Item = [u64; COLUMNS.len()]> {
     let s = series;
-    for i in 0..s.requests.len() {
-        table.row(&[
+    let sparse = |x: Option<f64>| x.map_or(NONE, f64::to_bits);
+    (0..s.requests.len()).map(move |i| {
+        [
             s.requests[i],
-            real(s.time_s[i]),
+            f64::to_bits(s.time_s[i]),
             sparse(s.response_mean_us[i]),
             sparse(s.response_p99_us[i]),
             sparse(s.response_p99_9_us[i]),
-            real(s.response_max_us[i]),
+            f64::to_bits(s.response_max_us[i]),
             s.backlog[i],
             s.backlog_max[i],
             s.flushes[i],
-            real(s.flush_max_us[i]),
+            f64::to_bits(s.flush_max_us[i]),
             s.read_bytes[i],
             s.write_bytes[i],
             sparse(s.die_utilisation[i]),
@@ -81,7 +77,16 @@ pub fn write(mut table: TableWriter, series: &Series) -> Result<TableSummary, Tr
             s.merges_full[i],
             s.merges_dead[i],
             s.merges_other[i],
-        ])?;
-    }
+        ]
+    })
+}
+
+/// Writes a time series, a row a sample, and ends the file. Values of the scheme's own, whose names are not known
+/// beforehand, are left out.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write(mut table: TableWriter, series: &Series) -> Result<TableSummary, TraceError> {
+    rows(series).try_for_each(|row| table.row(&row))?;
     table.finish()
 }

@@ -128,15 +128,11 @@ impl TimelineFile {
             Some(chip) => (PCM, chip),
             None => (self.machine.channel_of(die), die),
         };
-        let category = match cause {
-            Cause::Host => "host",
-            Cause::Gc => "gc",
-            Cause::Map => "map",
-        };
+        let category = CAUSES[cause_index(cause)];
         write!(
             self.sink,
             ",\n{{\"ph\":\"X\",\"name\":\"{category} {}\",\"cat\":\"{category}\",\"pid\":{process},\"tid\":{thread},\"ts\":{},\"dur\":{},\"args\":{{",
-            name_of(does),
+            DOES[does_index(does)],
             Micros(start_ns),
             Micros(end_ns - start_ns),
         )?;
@@ -195,16 +191,41 @@ impl TimelineFile {
     }
 }
 
-fn name_of(does: Does) -> &'static str {
+/// The causes of operations in words.
+pub const CAUSES: &[&str] = &["host", "gc", "map"];
+
+/// The cause, by its place among [`CAUSES`].
+pub fn cause_index(cause: Cause) -> usize {
+    match cause {
+        Cause::Host => 0,
+        Cause::Gc => 1,
+        Cause::Map => 2,
+    }
+}
+
+/// What operations do, in words.
+pub const DOES: &[&str] = &[
+    "read",
+    "program",
+    "erase",
+    "spare area read",
+    "copy-back",
+    "entry read",
+    "entry write",
+    "copies",
+];
+
+/// What an operation does, by its place among [`DOES`].
+pub fn does_index(does: Does) -> usize {
     match does {
-        Does::One(OpKind::Read) => "read",
-        Does::One(OpKind::Program) => "program",
-        Does::One(OpKind::Erase) => "erase",
-        Does::One(OpKind::OobRead) => "spare area read",
-        Does::One(OpKind::CopyBack) | Does::Copies { inside: true, .. } => "copy-back",
-        Does::One(OpKind::PcmRead) => "entry read",
-        Does::One(OpKind::PcmWrite) => "entry write",
-        Does::Copies { inside: false, .. } => "copies",
+        Does::One(OpKind::Read) => 0,
+        Does::One(OpKind::Program) => 1,
+        Does::One(OpKind::Erase) => 2,
+        Does::One(OpKind::OobRead) => 3,
+        Does::One(OpKind::CopyBack) | Does::Copies { inside: true, .. } => 4,
+        Does::One(OpKind::PcmRead) => 5,
+        Does::One(OpKind::PcmWrite) => 6,
+        Does::Copies { inside: false, .. } => 7,
     }
 }
 

@@ -11,6 +11,7 @@
 //! | [`Writer`], [`WriteOptions`] | writing; an error leaves no partial file behind |
 //! | [`split`] | a trace of many volumes into its volumes, in bounded memory |
 //! | [`columns`] | tables in Parquet and CSV |
+//! | [`table`] | a trace as a table, and traces in memory |
 //! | [`outfile`] | files for the user: whole or not at all |
 //! | [`PageCache`], [`Filter`] | what a page cache in front of the device leaves of a workload |
 //! | [`generate`] | synthetic page requests, reproducible bit for bit |
@@ -55,6 +56,7 @@ mod source;
 pub mod split;
 mod spool;
 pub mod stats;
+pub mod table;
 mod volumes;
 mod write;
 

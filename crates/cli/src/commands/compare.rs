@@ -56,7 +56,7 @@ pub fn run(args: &CompareArgs, schemes: &[Scheme]) -> Outcome<()> {
     let devices = || saved.iter().map(|(_, saved)| saved);
     let report_file = [(REPORT_FLAG, report.as_deref())];
     study.check_files(&args.setup, devices(), &report_file)?;
-    let trace = study.choice.decode()?;
+    let trace = study.choice.decode(&mut || {})?;
     let mut scan = Scan::new(&study.plan, &study.settings);
     scan.add(&trace.requests);
     let named: Vec<_> = chosen.iter().map(Variant::named).collect();

@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 use std::path::Path;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use floatgate_serve::control::ask;
@@ -11,12 +10,12 @@ use floatgate_serve::stat::{Operations, Stat};
 use serde_json::{Map, Value, json};
 
 use crate::args::{ControlArgs, StatArgs};
-use crate::errors::{EXIT_DIFFERENT, Outcome, Problem};
+use crate::errors::{EXIT_DIFFERENT, EXIT_DONE, Outcome, Problem};
 use crate::output;
 use crate::table::{self, Table, count, micros};
 
 /// Sends a command and prints the answer.
-pub fn control(args: &ControlArgs) -> Outcome<ExitCode> {
+pub fn control(args: &ControlArgs) -> Outcome<u8> {
     let line = match args.command.trim_start().starts_with('{') {
         true => args.command.clone(),
         false => command(args)?.to_string(),
@@ -24,8 +23,8 @@ pub fn control(args: &ControlArgs) -> Outcome<ExitCode> {
     let told = asked(&args.socket, &line)?;
     output::print(&format!("{told}\n"))?;
     Ok(match told["ok"] == true {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::from(EXIT_DIFFERENT),
+        true => EXIT_DONE,
+        false => EXIT_DIFFERENT,
     })
 }
 

@@ -1,7 +1,6 @@
 //! `floatgate image create`, `info`, `check`, `dump`, `scrub`.
 
 use std::path::Path;
-use std::process::ExitCode;
 
 use floatgate_catalog::{Catalog, Scheme};
 use floatgate_core::Start;
@@ -22,7 +21,7 @@ use crate::args::{
 use crate::config::Settings;
 use crate::config::resolve::{Plan, refused};
 use crate::config::sizing::{Extent, size};
-use crate::errors::{EXIT_DIFFERENT, Outcome, Problem};
+use crate::errors::{EXIT_DIFFERENT, EXIT_DONE, Outcome, Problem};
 use crate::output;
 use crate::progress::Bar;
 
@@ -198,7 +197,7 @@ fn show_info(info: &ImageInfo, as_json: bool) -> Outcome<()> {
 }
 
 /// Checks an image; the exit code says whether there is an error.
-pub fn check(args: &ImageCheckArgs, catalog: &Catalog) -> Outcome<ExitCode> {
+pub fn check(args: &ImageCheckArgs, catalog: &Catalog) -> Outcome<u8> {
     let report: CheckReport = check_image(&args.file, catalog).map_err(unusable)?;
     if args.json {
         output::print_json(&report)?;
@@ -206,14 +205,14 @@ pub fn check(args: &ImageCheckArgs, catalog: &Catalog) -> Outcome<ExitCode> {
         output::print(&report.to_string())?;
     }
     Ok(if report.is_sound() {
-        ExitCode::SUCCESS
+        EXIT_DONE
     } else {
-        ExitCode::from(EXIT_DIFFERENT)
+        EXIT_DIFFERENT
     })
 }
 
 /// Scrubs an image; the exit code says whether a logical page is lost.
-pub fn scrub(args: &ImageScrubArgs, catalog: &Catalog) -> Outcome<ExitCode> {
+pub fn scrub(args: &ImageScrubArgs, catalog: &Catalog) -> Outcome<u8> {
     let report = scrub_image(&args.file, catalog).map_err(|error| match error {
         DeviceError::Image(error) => unusable(error),
         other => Problem::new(other.to_string()),
@@ -224,8 +223,8 @@ pub fn scrub(args: &ImageScrubArgs, catalog: &Catalog) -> Outcome<ExitCode> {
         output::print(&report.to_string())?;
     }
     Ok(match report.lost_logical_pages[..] {
-        [] => ExitCode::SUCCESS,
-        _ => ExitCode::from(EXIT_DIFFERENT),
+        [] => EXIT_DONE,
+        _ => EXIT_DIFFERENT,
     })
 }
 

@@ -22,6 +22,7 @@ pub mod run;
 pub mod schema;
 pub mod schemes;
 pub mod serve;
+pub mod single;
 mod study;
 pub mod sweep;
 mod taps;

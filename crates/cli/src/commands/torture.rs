@@ -1,6 +1,5 @@
 //! `floatgate torture`: power cuts by the million, at every operation and with several dies in flight.
 
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use floatgate_catalog::{Catalog, Scheme};
@@ -9,7 +8,7 @@ use serde_json::json;
 
 use super::schemes::find;
 use crate::args::TortureArgs;
-use crate::errors::{EXIT_DIFFERENT, Outcome, Problem};
+use crate::errors::{EXIT_DIFFERENT, EXIT_DONE, Outcome, Problem};
 use crate::output;
 use crate::progress::Bar;
 
@@ -17,7 +16,7 @@ use crate::progress::Bar;
 const TURN: Duration = Duration::from_millis(500);
 
 /// Tortures, or replays one line; the exit code says whether something was lost.
-pub fn run(args: &TortureArgs, catalog: &Catalog) -> Outcome<ExitCode> {
+pub fn run(args: &TortureArgs, catalog: &Catalog) -> Outcome<u8> {
     if let Some(line) = &args.replay {
         return replayed(line, catalog, args.json);
     }
@@ -45,15 +44,11 @@ pub fn run(args: &TortureArgs, catalog: &Catalog) -> Outcome<ExitCode> {
     Ok(exit(lost.is_none()))
 }
 
-fn exit(held: bool) -> ExitCode {
-    if held {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(EXIT_DIFFERENT)
-    }
+fn exit(held: bool) -> u8 {
+    if held { EXIT_DONE } else { EXIT_DIFFERENT }
 }
 
-fn replayed(text: &str, catalog: &Catalog, as_json: bool) -> Outcome<ExitCode> {
+fn replayed(text: &str, catalog: &Catalog, as_json: bool) -> Outcome<u8> {
     // A line that cannot be read is a mistake of the user's, not a loss.
     let unreadable = |why: String| {
         Problem::new(format!("--replay: {why}"))

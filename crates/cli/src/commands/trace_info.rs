@@ -18,10 +18,40 @@ const STREAMS_SHOWN: usize = 64;
 
 /// Reads a trace and prints what kind of workload it is.
 pub fn run(args: &InfoArgs) -> Outcome<()> {
-    let read = &args.read;
-    let choice = Choice::new(&args.files, read)?;
+    let choice = Choice::new(&args.files, &args.read)?;
+    let (about, statistics, volume_names) = statistics(args, &choice, &mut || {})?;
+    if args.json {
+        let statistics = serde_json::to_value(&statistics).unwrap_or_default();
+        return output::print_json(&json!({"trace": about.record(), "statistics": statistics}));
+    }
+    let sections = [
+        format!("{}\n", about.describe()),
+        overview(&statistics),
+        intervals(&statistics),
+        second_chances(&statistics),
+        skew(&statistics),
+        sizes(&statistics),
+        volumes(&statistics, &volume_names),
+        streams(&statistics),
+    ];
+    let text: Vec<String> = sections
+        .into_iter()
+        .filter(|section| !section.is_empty())
+        .collect();
+    output::print(&text.join("\n"))
+}
+
+/// What kind of workload a trace is, and the names of its volumes. `read` is called now and then meanwhile.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn statistics(
+    args: &InfoArgs,
+    choice: &Choice,
+    read: &mut dyn FnMut(),
+) -> Outcome<(About, Statistics, Vec<String>)> {
     let mut options = StatsOptions {
-        page_bytes: read.page_bytes,
+        page_bytes: args.read.page_bytes,
         log_sizes: args.log_sizes.clone(),
         ..StatsOptions::default()
     };
@@ -34,28 +64,10 @@ pub fn run(args: &InfoArgs) -> Outcome<()> {
     while reader.next_batch(&mut batch, BATCH)? > 0 {
         batch.iter().for_each(|request| stats.add(request));
         batch.clear();
+        read();
     }
-    let statistics = stats.finish();
-    let about = About::of(&choice, &reader);
-    if args.json {
-        let statistics = serde_json::to_value(&statistics).unwrap_or_default();
-        return output::print_json(&json!({"trace": about.record(), "statistics": statistics}));
-    }
-    let sections = [
-        format!("{}\n", about.describe()),
-        overview(&statistics),
-        intervals(&statistics),
-        second_chances(&statistics),
-        skew(&statistics),
-        sizes(&statistics),
-        volumes(&statistics, reader.volume_names()),
-        streams(&statistics),
-    ];
-    let text: Vec<String> = sections
-        .into_iter()
-        .filter(|section| !section.is_empty())
-        .collect();
-    output::print(&text.join("\n"))
+    let names = reader.volume_names().to_vec();
+    Ok((About::of(choice, &reader), stats.finish(), names))
 }
 
 fn overview(s: &Statistics) -> String {

@@ -63,7 +63,8 @@ fn full_key(key: &str) -> &str {
     }
 }
 
-/// The settings of a sweep, and what it varies: first what the file says, then the arguments of `--vary`.
+/// The settings of a sweep, and what it varies: first what the file says, then the arguments of `--vary`. A value may come
+/// twice only if all keys go `in_step`.
 ///
 /// # Errors
 /// Points at what is wrong: every value is checked.
@@ -71,6 +72,7 @@ pub fn load(
     file: Option<&Path>,
     sets: &[String],
     arguments: &[String],
+    in_step: bool,
     schemes: &[Scheme],
 ) -> Outcome<(Settings, Vec<Axis>)> {
     let mut settings = Settings::default();
@@ -101,7 +103,7 @@ pub fn load(
     }
     let mut axes: Vec<Axis> = Vec::new();
     for given in given {
-        let axis = checked(given, schemes)?;
+        let axis = checked(given, in_step, schemes)?;
         if let Some(other) = axes.iter().find(|other| say_the_same(other, &axis)) {
             return Err(again(&axis, other));
         }
@@ -137,7 +139,7 @@ struct Given {
 }
 
 /// Checks the key and all its values.
-fn checked(given: Given, schemes: &[Scheme]) -> Outcome<Axis> {
+fn checked(given: Given, in_step: bool, schemes: &[Scheme]) -> Outcome<Axis> {
     let Given { key, place, values } = given;
     let instead = match full_key(&key) {
         "compare.schemes" | "scheme.name" => {
@@ -166,7 +168,7 @@ fn checked(given: Given, schemes: &[Scheme]) -> Outcome<Axis> {
         let mut alone = Settings::default();
         axis.set(i, &mut alone, schemes)?;
         for (path, setting) in alone.values {
-            if seen.contains(&setting.value) {
+            if !in_step && seen.contains(&setting.value) {
                 let text = format!("{} comes twice", axis.value(i));
                 return Err(Problem::new(text)
                     .at(&setting.place)
@@ -332,7 +334,7 @@ mod tests {
         std::fs::write(&path, file).expect("a file");
         let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
         let schemes = floatgate_catalog::catalog();
-        let (_, axes) = load(Some(&path), &[], &arguments, &schemes)?;
+        let (_, axes) = load(Some(&path), &[], &arguments, false, &schemes)?;
         let text = |axis: &Axis| {
             let values: Vec<String> = (0..axis.count())
                 .map(|i| axis.value(i).to_string())

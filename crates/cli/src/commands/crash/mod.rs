@@ -5,7 +5,6 @@ mod explore;
 mod text;
 
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -14,7 +13,7 @@ use floatgate_trace::TraceError;
 use floatgate_trace::outfile::Destination;
 
 use crate::args::CrashExploreArgs;
-use crate::errors::{EXIT_DIFFERENT, Outcome, Problem};
+use crate::errors::{EXIT_DIFFERENT, EXIT_DONE, Outcome, Problem};
 use crate::{output, signals};
 use check::Check;
 use explore::{Bad, Explorer};
@@ -29,7 +28,7 @@ struct Found {
 }
 
 /// Explores, or looks at one state; the exit code says whether a bad one was found.
-pub fn run(args: &CrashExploreArgs) -> Outcome<ExitCode> {
+pub fn run(args: &CrashExploreArgs) -> Outcome<u8> {
     if let Some(path) = &args.save {
         output::check_files(&[("--save", path)], &[&args.log])?;
     }
@@ -49,7 +48,7 @@ pub fn run(args: &CrashExploreArgs) -> Outcome<ExitCode> {
     };
     if args.list {
         text::list(args, &history, &plan)?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(EXIT_DONE);
     }
     let Some(command) = &args.check else {
         return Err(Problem::new("--save: which state?")
@@ -71,8 +70,8 @@ pub fn run(args: &CrashExploreArgs) -> Outcome<ExitCode> {
     }
     text::tell(args, &history, &plan, &found)?;
     Ok(match found.least {
-        Some(_) => ExitCode::from(EXIT_DIFFERENT),
-        None => ExitCode::SUCCESS,
+        Some(_) => EXIT_DIFFERENT,
+        None => EXIT_DONE,
     })
 }
 
@@ -157,12 +156,12 @@ fn save(path: &Path, explorer: &Explorer<'_>, state: &State) -> Outcome<()> {
     Ok(())
 }
 
-fn saved_alone(args: &CrashExploreArgs, history: &History, state: &State) -> Outcome<ExitCode> {
+fn saved_alone(args: &CrashExploreArgs, history: &History, state: &State) -> Outcome<u8> {
     let check = Check::new("", args.timeout, signals::asked_to_end());
     let explorer = Explorer::new(history, check)?;
     if let Some(path) = &args.save {
         save(path, &explorer, state)?;
         output::report(path, &format!("{}\n", text::described(history, state)))?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(EXIT_DONE)
 }

@@ -130,7 +130,7 @@ impl Bench<'_> {
         if asked.traces.len() > 1 {
             varied.push(format!("trace={}", asked.traces.join(",")));
         }
-        let (settings, axes) = vary::load(None, &asked.set, &varied, self.schemes)?;
+        let (settings, axes) = vary::load(None, &asked.set, &varied, study.zip, self.schemes)?;
         let setup = Setup {
             config: None,
             trace: match &asked.traces[..] {
@@ -150,14 +150,15 @@ impl Bench<'_> {
         for choice in &choices {
             let identity = choice.identity();
             if !self.traces.contains_key(&identity) {
-                self.traces.insert(identity.clone(), choice.decode()?);
+                self.traces
+                    .insert(identity.clone(), choice.decode(&mut || {})?);
             }
             traces.push(self.traces[&identity].clone());
             identities.push(identity);
         }
         let scans = Scans::of(&cases, &traces);
         devices::size(&mut cases, &scans, self.schemes, &variants);
-        let cells = play::cells(&cases, &variants, &identities)?;
+        let cells = play::cells(&cases, &variants, &identities, &play::program())?;
         let (known, new): (Vec<_>, Vec<_>) = cells
             .into_iter()
             .partition(|cell| self.played.contains_key(cell.key()));

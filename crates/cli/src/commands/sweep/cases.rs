@@ -56,10 +56,7 @@ pub fn of(
     let mut places = HashMap::new();
     let mut cases = Vec::new();
     for values in combinations(axes, in_step)? {
-        let mut settings = settings.clone();
-        for (axis, &i) in axes.iter().zip(&values) {
-            axis.set(i, &mut settings, schemes)?;
-        }
+        let settings = with(axes, &values, settings, schemes)?;
         let choice = Choice::of(&given.trace, &given.columns, &settings)?;
         let trace = *places.entry(format!("{choice:?}")).or_insert_with(|| {
             traces.push(choice);
@@ -74,6 +71,37 @@ pub fn of(
         });
     }
     Ok((cases, traces))
+}
+
+/// The settings with these values of the axes.
+fn with(
+    axes: &[Axis],
+    values: &[usize],
+    settings: &Settings,
+    schemes: &[Scheme],
+) -> Outcome<Settings> {
+    let mut settings = settings.clone();
+    for (axis, &i) in axes.iter().zip(values) {
+        axis.set(i, &mut settings, schemes)?;
+    }
+    Ok(settings)
+}
+
+/// The settings of the case of that number.
+///
+/// # Errors
+/// As [`of`]; and if there is no such case.
+pub fn settings_of(
+    number: usize,
+    axes: &[Axis],
+    in_step: bool,
+    settings: &Settings,
+    schemes: &[Scheme],
+) -> Outcome<Settings> {
+    let all = combinations(axes, in_step)?;
+    let values = all.get(number);
+    let values = values.ok_or_else(|| Problem::bug(format!("there is no case {number}")))?;
+    with(axes, values, settings, schemes)
 }
 
 fn combinations(axes: &[Axis], in_step: bool) -> Outcome<Vec<Vec<usize>>> {

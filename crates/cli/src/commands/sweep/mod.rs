@@ -4,9 +4,12 @@ pub(super) mod cases;
 mod closed_form;
 pub(super) mod devices;
 mod document;
+pub mod elsewhere;
 pub(super) mod journal;
-pub(super) mod play;
-pub(super) mod rows;
+pub mod play;
+pub mod rows;
+
+use std::path::Path;
 
 use floatgate_catalog::Scheme;
 use floatgate_sim::record::sweep::SweepDocument;
@@ -15,7 +18,9 @@ use floatgate_sim::record::{self, Reason};
 use super::compare::chosen;
 use super::parallel;
 use super::study::{REPORT_FLAG, check_outputs, notes_text, write_report};
+use super::variant::Variant;
 use crate::args::SweepArgs;
+use crate::config::Settings;
 use crate::config::vary::{self, Axis};
 use crate::errors::{Outcome, Problem};
 use crate::output;
@@ -25,48 +30,35 @@ use crate::table::{bytes, count, some};
 use crate::traces::{Choice, Decoded};
 
 use cases::{Case, Scans};
-use play::{Played, Stage};
+use play::{Cell, Played, Stage};
 use rows::OUT_FLAG;
 
 /// Runs every scheme on every combination, and prints and writes a row for each.
 pub fn run(args: &SweepArgs, schemes: &[Scheme]) -> Outcome<()> {
-    let file = args.file.as_deref().or(args.setup.config.as_deref());
-    let (settings, axes) = vary::load(file, &args.setup.sets(), &args.vary, schemes)?;
-    let (chosen, _) = chosen(&args.scheme, &settings, schemes)?;
-    let named: Vec<&Scheme> = chosen.iter().map(|variant| variant.scheme).collect();
-    check_axes(args, &axes, &named)?;
-    let (mut cases, choices) = cases::of(&axes, args.zip, &settings, &args.setup, schemes)?;
-    if let Some(case) = cases.first() {
-        case.settings.check_options(&named)?;
-    }
-    if let Some(out) = &args.out {
-        rows::check_name(out)?;
-    }
-    let outputs = [
-        (OUT_FLAG, args.out.as_deref()),
-        (REPORT_FLAG, args.setup.report.as_deref()),
-    ];
-    check_outputs(&outputs, choices.iter().flat_map(Choice::paths).chain(file))?;
-    let (traces, identities) = read(&choices)?;
-    let scans = Scans::of(&cases, &traces);
-    devices::size(&mut cases, &scans, schemes, &chosen);
-    if let Some(problem) = no_plan(&cases) {
-        return Err(problem);
-    }
-    let cells = play::cells(&cases, &chosen, &identities)?;
-    output::tell(&format!("Device: {}", devices::describe(&cases)));
-    let workers = parallel::workers(args.jobs, &settings, cells.len());
+    let planned = Planned::new(args, schemes, &mut |trace| output::tell(trace))?;
+    let Planned {
+        settings,
+        axes,
+        chosen,
+        cases,
+        traces,
+        scans,
+        ..
+    } = &planned;
+    let cells = planned.cells(&play::program())?;
+    output::tell(&format!("Device: {}", devices::describe(cases)));
+    let workers = parallel::workers(args.jobs, settings, cells.len());
     let held: u64 = traces.iter().map(Decoded::bytes).sum();
     output::tell(&format!(
         "Sweep:  {}, {} at a time; {} for the traces",
-        described(&axes, cells.len(), chosen.len(), args.zip),
+        described(axes, cells.len(), chosen.len(), args.zip),
         workers,
         bytes(held as f64)
     ));
     let stage = Stage {
         cells: &cells,
-        traces: &traces,
-        scans: &scans,
+        traces,
+        scans,
         keep_records: args.setup.json || args.out.as_deref().is_some_and(rows::is_json),
     };
     let out = args.out.as_deref().map(|path| (path, args.fresh));
@@ -76,13 +68,106 @@ pub fn run(args: &SweepArgs, schemes: &[Scheme]) -> Outcome<()> {
         journal.map_or(Ok(()), journal::Journal::remove)?;
         return Err(problem.unwrap_or_else(|| Problem::new("no cell ran")));
     }
-    let document = document::of(&axes, &cases, &traces, &cells, &played, &chosen);
+    let document = document::of(axes, cases, traces, &cells, &played, chosen);
     finish(args, &document)?;
     // Only now is it of no more use.
     journal.map_or(Ok(()), journal::Journal::remove)?;
     problem
         .filter(|problem| problem.code() == crate::errors::EXIT_BUG)
         .map_or(Ok(()), Err)
+}
+
+/// A sweep whose traces were read and whose devices are sized; nothing has run yet.
+pub struct Planned<'a> {
+    settings: Settings,
+    axes: Vec<Axis>,
+    chosen: Vec<Variant<'a>>,
+    cases: Vec<Case>,
+    traces: Vec<Decoded>,
+    identities: Vec<String>,
+    scans: Scans,
+}
+
+impl<'a> Planned<'a> {
+    /// Reads and checks all that is asked for. `tell` is called with what is to be said of each trace.
+    ///
+    /// # Errors
+    /// Whatever is wrong with settings, traces or files and concerns all cells.
+    pub fn new(
+        args: &SweepArgs,
+        schemes: &'a [Scheme],
+        tell: &mut dyn FnMut(&str),
+    ) -> Outcome<Self> {
+        let Given {
+            file,
+            settings,
+            axes,
+            chosen,
+        } = Given::of(args, schemes)?;
+        let named: Vec<&Scheme> = chosen.iter().map(|variant| variant.scheme).collect();
+        check_axes(args, &axes, &named)?;
+        let (mut cases, choices) = cases::of(&axes, args.zip, &settings, &args.setup, schemes)?;
+        if let Some(case) = cases.first() {
+            case.settings.check_options(&named)?;
+        }
+        if let Some(out) = &args.out {
+            rows::check_name(out)?;
+        }
+        let outputs = [
+            (OUT_FLAG, args.out.as_deref()),
+            (REPORT_FLAG, args.setup.report.as_deref()),
+        ];
+        check_outputs(&outputs, choices.iter().flat_map(Choice::paths).chain(file))?;
+        let (traces, identities) = read(&choices)?;
+        for trace in &traces {
+            tell(&format!("Trace:  {}", trace.about.describe()));
+        }
+        let scans = Scans::of(&cases, &traces);
+        devices::size(&mut cases, &scans, schemes, &chosen);
+        if let Some(problem) = no_plan(&cases) {
+            return Err(problem);
+        }
+        Ok(Self {
+            settings,
+            axes,
+            chosen,
+            cases,
+            traces,
+            identities,
+            scans,
+        })
+    }
+
+    /// All cells, by case and then scheme.
+    ///
+    /// # Errors
+    /// As [`play::cells`].
+    fn cells(&self, program: &str) -> Outcome<Vec<Cell<'_>>> {
+        play::cells(&self.cases, &self.chosen, &self.identities, program)
+    }
+}
+
+/// What the arguments of a sweep say; nothing was opened but the configuration.
+struct Given<'a, 'f> {
+    file: Option<&'f Path>,
+    settings: Settings,
+    axes: Vec<Axis>,
+    chosen: Vec<Variant<'a>>,
+}
+
+impl<'a, 'f> Given<'a, 'f> {
+    fn of(args: &'f SweepArgs, schemes: &'a [Scheme]) -> Outcome<Self> {
+        let file = args.file.as_deref().or(args.setup.config.as_deref());
+        let sets = args.setup.sets();
+        let (settings, axes) = vary::load(file, &sets, &args.vary, args.zip, schemes)?;
+        let (chosen, _) = chosen(&args.scheme, &settings, schemes)?;
+        Ok(Self {
+            file,
+            settings,
+            axes,
+            chosen,
+        })
+    }
 }
 
 /// Refuses what would run only once, and what would be varied in vain.
@@ -132,13 +217,10 @@ fn read(choices: &[Choice]) -> Outcome<(Vec<Decoded>, Vec<String>)> {
     for choice in choices {
         bar.message(choice.name());
         identities.push(choice.identity());
-        traces.push(choice.decode()?);
+        traces.push(choice.decode(&mut || {})?);
         bar.add(1);
     }
     bar.done();
-    for trace in &traces {
-        output::tell(&format!("Trace:  {}", trace.about.describe()));
-    }
     Ok((traces, identities))
 }
 

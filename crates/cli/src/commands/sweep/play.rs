@@ -8,7 +8,8 @@ use floatgate_core::Refusal;
 use floatgate_sim::config::{Recipe, RunConfig};
 use floatgate_sim::record::sweep::SweepFigures;
 use floatgate_sim::record::{self, Reason};
-use floatgate_sim::run::{Decoded, Progress};
+use floatgate_sim::run::{Decoded, Progress, RunError, Simulated};
+use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_128;
 
 use super::cases::{Case, Scans};
@@ -17,6 +18,7 @@ use crate::PROGRAM;
 use crate::commands::parallel;
 use crate::commands::study::failed;
 use crate::commands::variant::Variant;
+use crate::config::resolve::Plan;
 use crate::config::sizing::{Failure, guarded};
 use crate::errors::{Outcome, Problem};
 use crate::memory::Budget;
@@ -45,7 +47,7 @@ impl Cell<'_> {
 }
 
 /// What came of a cell. Its record is there if it was asked for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Played {
     /// The main figures, if it ran.
     pub figures: Option<SweepFigures>,
@@ -65,7 +67,24 @@ pub struct Stage<'a> {
     pub keep_records: bool,
 }
 
-/// All cells, by case and then scheme. `identities`: what tells each trace from others.
+/// Plays a configuration and gives its record, as results have it. The arrivals last `span_s` seconds.
+///
+/// # Errors
+/// See [`Failure`].
+pub fn record(
+    variant: &Variant<'_>,
+    plan: &Plan,
+    span_s: f64,
+    run: impl FnOnce(&Simulated) -> Result<record::Record, RunError>,
+) -> Result<record::Record, Failure> {
+    let mut record = guarded(|| run(&variant.scheme.life.simulated))?;
+    record.scheme.clone_from(&variant.label);
+    record.time.behind_s = notes::behind_s(&record, plan, span_s);
+    Ok(record)
+}
+
+/// All cells, by case and then scheme. `identities`: what tells each trace from others; `program`: what tells the program
+/// from others.
 ///
 /// # Errors
 /// If an option of a scheme's own does not go with the settings of a case.
@@ -73,11 +92,11 @@ pub fn cells<'a>(
     cases: &'a [Case],
     chosen: &[Variant<'a>],
     identities: &[String],
+    program: &str,
 ) -> Outcome<Vec<Cell<'a>>> {
     let pairs = cases
         .iter()
         .flat_map(|case| chosen.iter().map(move |variant| (case, variant)));
-    let program = program();
     pairs
         .map(|(case, variant)| {
             let variant = variant.under(&case.settings)?;
@@ -94,7 +113,7 @@ pub fn cells<'a>(
 }
 
 /// The program: its version alone would take a scheme that was changed and built again for the old one.
-fn program() -> String {
+pub fn program() -> String {
     let file = std::env::current_exe().map(|path| traces::file_state(&path));
     format!("{PROGRAM} {}", file.unwrap_or_default())
 }
@@ -214,22 +233,19 @@ impl Stage<'_> {
     ) -> Result<record::Record, Failure> {
         let refused =
             |problem: &Problem| Failure::Refused(Refusal::of_all(problem.message().into()));
-        let config = match (&cell.config, &cell.case.plan) {
-            (Some(config), _) => config,
-            (None, Err(problem)) => return Err(refused(problem)),
+        let (config, plan) = match (&cell.config, &cell.case.plan) {
+            (Some(config), Ok(plan)) => (config, plan),
+            (_, Err(problem)) => return Err(refused(problem)),
             (None, Ok(_)) => return Err(Failure::Bug("a plan without a configuration".into())),
         };
         let simulated = &cell.variant.scheme.life.simulated;
         let need = simulated.memory_bytes(config).map_err(Failure::Refused)?;
         let _lease = memory.take(need).map_err(|problem| refused(&problem))?;
         let requests = &self.traces[cell.case.trace].requests;
-        let mut record = guarded(|| simulated.run(config, &mut Decoded::new(requests), progress))?;
-        record.scheme.clone_from(&cell.variant.label);
-        if let Ok(plan) = &cell.case.plan {
-            let span_s = self.scans.span_s(cell.case.trace, plan);
-            record.time.behind_s = notes::behind_s(&record, plan, span_s);
-        }
-        Ok(record)
+        let span_s = self.scans.span_s(cell.case.trace, plan);
+        self::record(&cell.variant, plan, span_s, |simulated| {
+            simulated.run(config, &mut Decoded::new(requests), progress)
+        })
     }
 
     /// What is kept of a result.

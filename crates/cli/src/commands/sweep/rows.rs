@@ -53,27 +53,66 @@ pub fn write(path: &Path, document: &SweepDocument) -> Outcome<()> {
     if is_json(path) {
         return output::write_file(OUT_FLAG, path, &output::json(document)?);
     }
-    let fields = [fields("SweepDevice"), fields("SweepFigures")];
-    let mut table = TableWriter::create(path, columns(&document.varied, &fields))?;
-    for cell in &document.cells {
-        let mut row = Vec::new();
-        for (key, value) in document.varied.iter().zip(cell.varied.values()) {
-            row.push(match kind(key) {
-                Kind::Text => table.text(value.to_string()),
-                _ => bits(&serde_json::to_value(value).unwrap_or_default(), kind(key)),
-            });
-        }
-        let (outcome, reason) = outcome(cell);
-        row.push(table.text(&*cell.trace));
-        row.push(table.text(&*cell.scheme));
-        row.push(outcome);
-        row.push(reason.map_or(NONE, |reason| table.text(reason)));
-        push(&mut row, &fields[0], &cell.device);
-        push(&mut row, &fields[1], &cell.figures);
-        table.row(&row)?;
+    let laid = Laid::of(document);
+    let mut table = TableWriter::create(path, leaked(laid.columns))?;
+    for text in laid.texts {
+        table.text(text);
     }
+    laid.rows.iter().try_for_each(|row| table.row(row))?;
     table.finish()?;
     Ok(())
+}
+
+/// The rows, laid out.
+pub struct Laid {
+    /// Names and kinds of the columns.
+    pub columns: Vec<(String, Kind)>,
+    /// The texts that cells name by their places.
+    pub texts: Vec<String>,
+    /// The cells of each row.
+    pub rows: Vec<Vec<u64>>,
+}
+
+impl Laid {
+    /// The rows of a sweep.
+    pub fn of(document: &SweepDocument) -> Self {
+        let fields = [fields("SweepDevice"), fields("SweepFigures")];
+        let mut texts = Vec::new();
+        let cells = document.cells.iter();
+        let rows = cells.map(|cell| row(document, cell, &fields, &mut texts));
+        Self {
+            rows: rows.collect(),
+            columns: columns(&document.varied, &fields),
+            texts,
+        }
+    }
+}
+
+fn row(
+    document: &SweepDocument,
+    cell: &SweepCell,
+    fields: &[Vec<(String, Kind)>; 2],
+    texts: &mut Vec<String>,
+) -> Vec<u64> {
+    let mut text = |text: String| {
+        texts.push(text);
+        texts.len() as u64 - 1
+    };
+    let mut row = Vec::new();
+    for (key, value) in document.varied.iter().zip(cell.varied.values()) {
+        row.push(match kind(key) {
+            Kind::Text => text(value.to_string()),
+            _ => bits(&serde_json::to_value(value).unwrap_or_default(), kind(key)),
+        });
+    }
+    let (outcome, reason) = outcome(cell);
+    row.push(text(cell.trace.clone()));
+    row.push(text(cell.scheme.clone()));
+    row.push(outcome);
+    row.push(reason.map_or(NONE, |reason| text(reason.into())));
+    push(&mut row, &fields[0], &cell.device);
+    push(&mut row, &fields[1], &cell.figures);
+    row
 }
 
 /// The place of the outcome among [`OUTCOMES`], and why there is no record.
@@ -118,31 +157,31 @@ fn kind(key: &VariedKey) -> Kind {
     }
 }
 
-fn columns(varied: &[VariedKey], fields: &[Vec<(String, Kind)>]) -> &'static [Column] {
-    // A table's columns are known for ever; these are known when the only table of this process is written.
-    let leaked = |name: &str| -> &'static str { name.to_owned().leak() };
-    let varied = varied.iter().map(|key| Column {
-        // One called as the column of all sweeps would come twice.
-        name: leaked(if key.key == "trace" {
-            "trace.file"
-        } else {
-            &key.key
-        }),
-        kind: kind(key),
-    });
+fn columns(varied: &[VariedKey], fields: &[Vec<(String, Kind)>]) -> Vec<(String, Kind)> {
+    // One called as the column of all sweeps would come twice.
+    let name = |key: &VariedKey| match &*key.key {
+        "trace" => "trace.file".into(),
+        other => other.to_string(),
+    };
+    let varied = varied.iter().map(|key| (name(key), kind(key)));
     let common = [
         ("trace", Kind::Text),
         ("scheme", Kind::Text),
         ("outcome", Kind::Word(OUTCOMES)),
         ("reason", Kind::Text),
     ];
-    let common = common.map(|(name, kind)| Column { name, kind });
-    let fields = fields.iter().flatten().map(|(name, kind)| Column {
-        name: leaked(name),
-        kind: *kind,
-    });
-    let all: Vec<Column> = varied.chain(common).chain(fields).collect();
-    all.leak()
+    let common = common.map(|(name, kind)| (name.to_string(), kind));
+    let fields = fields.iter().flatten().cloned();
+    varied.chain(common).chain(fields).collect()
+}
+
+/// A file's columns are known for ever; these are known when the only file of this process is written.
+fn leaked(columns: Vec<(String, Kind)>) -> &'static [Column] {
+    let column = |(name, kind): (String, Kind)| Column {
+        name: name.leak(),
+        kind,
+    };
+    columns.into_iter().map(column).collect::<Vec<_>>().leak()
 }
 
 /// The cells of a struct; empty if there is none.

@@ -1,0 +1,56 @@
+//! Floatgate for Python: the native module `floatgate._floatgate`. The package around it, with all that people call, is
+//! written in Python (`python/floatgate`).
+
+mod errors;
+mod frames;
+mod pulse;
+mod run;
+mod sweep;
+mod tables;
+mod traces;
+
+use std::alloc::System;
+use std::ffi::OsString;
+use std::sync::OnceLock;
+
+use floatgate::Cli;
+use floatgate::library::Scheme;
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+
+/// As in the command: `bench` tells the memory that a device takes to the byte.
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// The schemes, by their names; plans of sweeps outlive the call that makes them.
+fn schemes() -> &'static [Scheme] {
+    static CLI: OnceLock<Cli> = OnceLock::new();
+    CLI.get_or_init(Cli::new).schemes()
+}
+
+/// The native module.
+#[pyo3::pymodule(gil_used = false)]
+mod _floatgate {
+    use super::OsString;
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    const FRAME: &str = crate::run::FRAME;
+    #[pymodule_export]
+    use crate::run::simulate;
+    #[pymodule_export]
+    use crate::sweep::{SweepPlan, sweep_cell, sweep_printed, sweep_table, sweep_write};
+    #[pymodule_export]
+    use crate::traces::{read_trace, trace_info};
+
+    /// The command: does what the words say, of which the first is the name of the program. The exit code.
+    #[pyfunction]
+    fn command(py: Python<'_>, words: Vec<OsString>) -> u8 {
+        py.detach(|| floatgate::Cli::new().run_words(words))
+    }
+
+    #[pymodule_init]
+    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+        floatgate::hide_guarded_panics();
+        Ok(())
+    }
+}

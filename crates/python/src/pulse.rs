@@ -1,0 +1,81 @@
+//! The pulse of long work: now and then it asks Python whether to go on, and tells it how far it is.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::{Duration, Instant};
+
+use floatgate::errors::Outcome;
+use pyo3::prelude::*;
+
+use crate::errors::raised;
+
+/// Time between two looks: a person takes it for at once.
+const BETWEEN: Duration = Duration::from_millis(50);
+
+/// What unwinds work that is to end. Runs call out in one place only, the function that they tell their progress, and
+/// that returns nothing; unwinding from there removes unfinished files and ends threads as any failure does.
+struct Stopped;
+
+/// Asks and tells, not too often.
+pub struct Pulse {
+    tell: Option<Py<PyAny>>,
+    total: u64,
+    done: u64,
+    last: Instant,
+    /// What Python raised: Ctrl-C, or an error of the function that is told.
+    raised: Option<PyErr>,
+}
+
+impl Pulse {
+    /// From now on `phase` is at work, on so many requests.
+    pub fn begin(&mut self, total: u64) {
+        (self.total, self.done) = (total, 0);
+    }
+
+    /// So many more requests are done; `phase` says of what.
+    pub fn beat(&mut self, phase: &str, more: u64) {
+        self.done += more;
+        if self.last.elapsed() < BETWEEN {
+            return;
+        }
+        self.last = Instant::now();
+        let asked = Python::attach(|py| {
+            py.check_signals()?;
+            let tell = self.tell.as_ref();
+            tell.map_or(Ok(()), |tell| {
+                tell.call1(py, (phase, self.done, self.total)).map(drop)
+            })
+        });
+        if let Err(error) = asked {
+            self.raised = Some(error);
+            resume_unwind(Box::new(Stopped));
+        }
+    }
+}
+
+/// Does work without holding the interpreter; it ends early if Python wants it to. `tell` is called with what is at
+/// work, how much of it is done and how much there is.
+///
+/// # Errors
+/// What Python raised meanwhile, or the problem of the work.
+pub fn interruptible<T: Send>(
+    py: Python<'_>,
+    tell: Option<Py<PyAny>>,
+    work: impl FnOnce(&mut Pulse) -> Outcome<T> + Send,
+) -> PyResult<T> {
+    let mut pulse = Pulse {
+        tell,
+        total: 0,
+        done: 0,
+        last: Instant::now(),
+        raised: None,
+    };
+    let done = py.detach(|| catch_unwind(AssertUnwindSafe(|| work(&mut pulse))));
+    // Schemes are guarded against their own panics: there the unwinding ends as a failure of the run.
+    if let Some(error) = pulse.raised {
+        return Err(error);
+    }
+    match done {
+        Ok(done) => done.map_err(|problem| raised(py, &problem)),
+        Err(panic) => resume_unwind(panic),
+    }
+}
