@@ -277,7 +277,7 @@ impl Scheduled {
             OpKind::CopyBack => schedule.suspend.of_programs() && op.phase == 3,
             _ => false,
         };
-        let in_cell = op.phase % 2 == 1 && node.due_ns != u64::MAX;
+        let in_cell = !op.is_on_bus() && node.due_ns != u64::MAX;
         let left_ns = node.due_ns.saturating_sub(self.now_ns);
         if !may
             || !in_cell
@@ -332,7 +332,7 @@ impl Scheduled {
                 continue;
             }
             let channel = self.devices[op.device as usize].channel as usize;
-            if op.phase % 2 == 0
+            if op.is_on_bus()
                 && let Some(bus) = self.buses.get_mut(channel)
             {
                 bus.asks.insert((now_ns, number, place));
@@ -502,7 +502,7 @@ impl Scheduled {
             return;
         }
         // A bus is free.
-        self.asks_are_new |= op.phase % 2 == 0;
+        self.asks_are_new |= op.is_on_bus();
         op.phase += 1;
         self.next_phase(place);
     }

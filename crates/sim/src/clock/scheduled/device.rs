@@ -120,10 +120,9 @@ impl Device {
         }
         let (number, is_erase) = firsts[class]?;
         self.passed[class] = 0;
-        for later in class + 1..CLASSES {
-            if firsts[later].is_some_and(|first| first.0 < number) {
-                self.passed[later] += 1;
-            }
+        let others = self.passed.iter_mut().zip(firsts).skip(class + 1);
+        for (passed, first) in others {
+            *passed += u32::from(first.is_some_and(|first| first.0 < number));
         }
         let queue = match is_erase {
             true => &mut self.erases,

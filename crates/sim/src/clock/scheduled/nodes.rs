@@ -72,6 +72,13 @@ pub(super) struct Op {
     pub(super) start_ns: u64,
 }
 
+impl Op {
+    /// Whether its phase holds the bus, and not the cells alone.
+    pub(super) fn is_on_bus(&self) -> bool {
+        self.phase.is_multiple_of(2)
+    }
+}
+
 /// An operation, or a join of ends.
 #[derive(Clone, Debug)]
 pub(super) struct Node {

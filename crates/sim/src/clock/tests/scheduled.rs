@@ -345,7 +345,7 @@ fn looking_at_the_clock_changes_nothing() {
 
 /// Blocks are filled, read and erased again, each on its die.
 fn random_work(rng: &mut Rng, dies: u32) -> Vec<(u64, FlashOp)> {
-    let mut next = vec![0u32; 6];
+    let mut next = [0u32; 6];
     let (mut at_ns, mut work) = (0, Vec::new());
     let gap_ns = rng.pick(&[0, 50_000, 400_000]);
     for _ in 0..60 {
