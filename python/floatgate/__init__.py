@@ -8,6 +8,7 @@
 
 from importlib.metadata import version
 
+from . import plot
 from ._run import Run, simulate
 from ._sweep import Sweep, sweep
 from ._traces import read_trace, trace_info
@@ -19,6 +20,7 @@ __all__ = [
     "InputError",
     "Run",
     "Sweep",
+    "plot",
     "read_trace",
     "simulate",
     "sweep",
