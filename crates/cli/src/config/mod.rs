@@ -181,8 +181,8 @@ impl Settings {
             _ => &[],
         };
         let sections = scheme.map(|scheme| format!("schemes.{scheme}")).into_iter();
-        let sections =
-            sections.chain(["scheme", "device", "schedule", "buffer", "host", "run"].map(String::from));
+        let sections = sections
+            .chain(["scheme", "device", "schedule", "buffer", "host", "run"].map(String::from));
         let sections: Vec<String> = sections.collect();
         let keys = std::iter::once(key).chain(parts.iter().copied());
         let mut paths = keys.flat_map(|key| {
