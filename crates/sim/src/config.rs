@@ -10,7 +10,7 @@ use floatgate_trace::Request;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::clock::{Machine, Mode, Schedule};
+use crate::clock::{Allocation, Machine, Mode, Schedule};
 use crate::part::Part;
 
 /// The modelled device.
@@ -18,10 +18,12 @@ use crate::part::Part;
 pub struct Device {
     /// The flash part, after any overrides.
     pub part: Part,
-    /// Buses; die `d` is on channel `d mod channels`.
+    /// Buses.
     pub channels: u32,
     /// Dies of all channels.
     pub dies: u32,
+    /// Which channel a die is on.
+    pub allocation: Allocation,
     /// Blocks a die.
     pub blocks: u32,
     /// Logical pages of the device.
@@ -163,6 +165,7 @@ impl Device {
             part,
             channels: dies,
             dies,
+            allocation: Allocation::default(),
             blocks,
             logical_pages,
             program_order: ProgramOrder::Ascending,
@@ -204,6 +207,7 @@ impl Device {
         Machine {
             channels: self.channels,
             dies: self.dies,
+            allocation: self.allocation,
             planes: self.part.planes,
             t_r_ns: self.part.t_r_ns,
             t_prog_ns: self.part.t_prog_ns,

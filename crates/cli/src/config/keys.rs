@@ -1,7 +1,7 @@
 //! All configuration keys, declared once: checking, defaults, help, the file to start from and the JSON
 //! schema come from this table.
 
-use floatgate_sim::clock::{Policy, Suspend};
+use floatgate_sim::clock::{Allocation, Policy, Suspend};
 
 /// What a key takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -167,7 +167,8 @@ pub const KEYS: &[Key] = &[
     key("trace", "page_bytes", Kind::Whole(512, 1 << 24), "4096 <what the file says, or 4096>", "page size of a trace that counts in pages"),
     key("device", "part", Kind::Text, "\"slc_large_block\"", "the flash part; `floatgate parts` lists them; every figure below overrides the part's"),
     key("device", "dies", Kind::Whole(1, 1 << 19), "8 <up to 32, by capacity>", "dies that work in parallel; as many as have 64 data blocks each if not given"),
-    key("device", "channels", Kind::Whole(1, 1 << 19), "8 <one a die>", "buses; die d is on channel d mod channels"),
+    key("device", "channels", Kind::Whole(1, 1 << 19), "8 <one a die>", "buses"),
+    key("device", "allocation", Kind::Words(&Allocation::NAMES), "\"channel-first\"", "dies with numbers in a row are on different channels, or (die-first) share one until it has all of its dies"),
     group("logical", key("device", "capacity", Kind::Size, "512 <footprint of the trace>", "what the host sees, rounded up to whole blocks on every die")),
     group("logical", key("device", "logical_pages", Kind::Whole(1, U32), "262144 <footprint of the trace>", "the same in pages: a multiple of dies x pages_per_block")),
     group("physical", key("device", "spare_percent", Kind::Number(0.1, 1000.0), "25", "spare blocks in percent of the data blocks; grows until every scheme has its reserve")),

@@ -5,7 +5,7 @@ use floatgate_core::buffer::Eviction;
 use floatgate_core::options::{Setting, Value};
 use floatgate_core::wear::{WEAR_GAP, WearLeveling};
 use floatgate_core::{ProgramOrder, Refusal, Start};
-use floatgate_sim::clock::{Mode, Policy, Schedule, Suspend};
+use floatgate_sim::clock::{Allocation, Mode, Policy, Schedule, Suspend};
 use floatgate_sim::config::{
     Arrivals, BACKLOG_LIMIT, Beyond, Buffer, Device, EnergyBasis, Host, PartialWrite, Recipe,
     RunConfig, StreamBy,
@@ -73,6 +73,10 @@ impl Plan {
         let device = Device {
             channels: settings.small("device.channels").unwrap_or(0),
             dies,
+            allocation: settings
+                .text("device.allocation")
+                .and_then(Allocation::from_name)
+                .unwrap_or_default(),
             blocks: settings.small("device.blocks_per_die").unwrap_or(0),
             logical_pages,
             program_order: ProgramOrder::from_name(order).unwrap_or_default(),

@@ -63,6 +63,7 @@ fn device(plan: &Plan, config: &RunConfig) -> Vec<(&'static str, String)> {
         ("part", quoted(part.name)),
         ("dies", device.dies.to_string()),
         ("channels", device.channels.to_string()),
+        ("allocation", quoted(device.allocation.name())),
         ("logical_pages", device.logical_pages.to_string()),
         ("blocks_per_die", device.blocks.to_string()),
         ("log_percent", format!("{:?}", plan.log_percent)),

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::machine::{add_ns, mul_ns};
+use super::machine::{DiesOfChannel, add_ns, mul_ns};
 use super::shape::Shape;
 
 /// No ask: later than any time.
@@ -54,13 +54,14 @@ pub(super) struct Granted {
 pub(super) struct Channel {
     /// End of the last grant.
     pub(super) bus_ns: u64,
+    dies: DiesOfChannel,
     lanes: Vec<Lane>,
     /// The asks as (time, number, lane), on channels with many dies only.
     heap: BinaryHeap<Reverse<(u64, u64, u32)>>,
 }
 
 impl Channel {
-    pub(super) fn new(dies: u32) -> Self {
+    pub(super) fn new(dies: DiesOfChannel) -> Self {
         let idle = Lane {
             ask_ns: NEVER_NS,
             number: 0,
@@ -71,9 +72,16 @@ impl Channel {
         };
         Self {
             bus_ns: 0,
-            lanes: vec![idle; dies as usize],
+            lanes: vec![idle; dies.count as usize],
+            dies,
             heap: BinaryHeap::new(),
         }
+    }
+
+    /// The die at that place.
+    #[inline]
+    pub(super) const fn die_at(&self, lane: u32) -> u32 {
+        self.dies.first + lane * self.dies.stride
     }
 
     /// The operation `number` of the die at `lane`, which asks for nothing yet, first asks at `ask_ns`;

@@ -300,9 +300,12 @@ impl Clock for Events {
         let pcm_chips = machine.pcm.chips.max(1);
         // Channels without a die carry nothing, but are reported.
         let reported = machine.channels.max(1);
-        let channels = reported.min(dies);
-        let lanes_of = |channel: u32| (dies - channel).div_ceil(reported);
-        let place = |die: u32| Device::new(machine.channel_of(die), die / reported);
+        let channels = machine.used_channels();
+        let place = |die: u32| {
+            let channel = machine.channel_of(die);
+            let on = machine.dies_of(channel);
+            Device::new(channel, (die - on.first) / on.stride)
+        };
         let mut events = Self {
             shapes: ordinary_shapes(machine.ordinary_phases()),
             shape_of: FxHashMap::default(),
@@ -310,7 +313,9 @@ impl Clock for Events {
                 .map(place)
                 .chain((0..pcm_chips).map(|_| Device::new(NONE, NONE)))
                 .collect(),
-            channels: (0..channels).map(|c| Channel::new(lanes_of(c))).collect(),
+            channels: (0..channels)
+                .map(|c| Channel::new(machine.dies_of(c)))
+                .collect(),
             asks_ns: vec![NEVER_NS; channels as usize],
             no_end_ns: vec![NEVER_NS; channels as usize],
             coupled: 0,

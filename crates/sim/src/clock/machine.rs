@@ -46,6 +46,47 @@ pub enum Mode {
     Flat,
 }
 
+/// Which channel a die is on (docs/chips.md). Schemes deal pages to dies by their numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Allocation {
+    /// Dies with numbers in a row are on different channels.
+    #[default]
+    ChannelFirst,
+    /// Dies with numbers in a row share a channel until it has all of its dies.
+    DieFirst,
+}
+
+impl Allocation {
+    /// By discriminant, as configurations call them.
+    pub const NAMES: [&str; 2] = ["channel-first", "die-first"];
+
+    /// The one of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        let all = [Self::ChannelFirst, Self::DieFirst];
+        let found = Self::NAMES.iter().position(|&known| known == name)?;
+        Some(all[found])
+    }
+
+    /// As configurations call it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+}
+
+/// The dies of a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiesOfChannel {
+    /// The one with the lowest number.
+    pub first: u32,
+    /// From one to the next.
+    pub stride: u32,
+    /// How many.
+    pub count: u32,
+}
+
 /// The kinds of operations (docs/spec/timing.md, section 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -191,10 +232,13 @@ impl Phases {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Machine {
-    /// Buses; die `d` is on channel `d mod channels`.
+    /// Buses.
     pub channels: u32,
     /// Dies of the whole machine.
     pub dies: u32,
+    /// Which channel a die is on.
+    #[serde(skip)]
+    pub allocation: Allocation,
     /// Planes of a die.
     pub planes: u32,
     /// Cell time of a page read.
@@ -237,6 +281,7 @@ impl Default for Machine {
         Self {
             channels: 1,
             dies: 1,
+            allocation: Allocation::ChannelFirst,
             planes: 1,
             t_r_ns: 20_000,
             t_prog_ns: 200_000,
@@ -286,12 +331,47 @@ impl Machine {
     #[inline]
     #[must_use]
     pub const fn channel_of(&self, die: u32) -> u32 {
-        // A machine without channels is refused by `validate`; nobody shall
-        // divide by zero before that.
-        if self.channels == 0 {
-            0
-        } else {
-            die % self.channels
+        let used = self.used_channels();
+        match self.allocation {
+            Allocation::ChannelFirst => die % used,
+            // Where the channels do not divide the dies, none has two more than another.
+            Allocation::DieFirst => {
+                let dies = if self.dies == 0 { 1 } else { self.dies as u64 };
+                ((die as u64 * used as u64) / dies) as u32
+            }
+        }
+    }
+
+    /// The dies of a channel.
+    #[must_use]
+    pub const fn dies_of(&self, channel: u32) -> DiesOfChannel {
+        let dies = if self.dies == 0 { 1 } else { self.dies as u64 };
+        let (used, channel) = (self.used_channels() as u64, channel as u64);
+        match self.allocation {
+            Allocation::ChannelFirst => DiesOfChannel {
+                first: channel as u32,
+                stride: used as u32,
+                count: dies.saturating_sub(channel).div_ceil(used) as u32,
+            },
+            Allocation::DieFirst => {
+                let first = (channel * dies).div_ceil(used);
+                DiesOfChannel {
+                    first: first as u32,
+                    stride: 1,
+                    count: (((channel + 1) * dies).div_ceil(used) - first) as u32,
+                }
+            }
+        }
+    }
+
+    /// Channels that have a die. A machine without channels or dies is refused by
+    /// [`validate`](Self::validate); nobody shall divide by zero before that.
+    pub(crate) const fn used_channels(&self) -> u32 {
+        let most = if self.dies == 0 { 1 } else { self.dies };
+        match self.channels {
+            0 => 1,
+            channels if channels > most => most,
+            channels => channels,
         }
     }
 

@@ -31,7 +31,9 @@ use floatgate_core::report::Cause;
 
 pub use closed::{Closed, KnownEnd};
 pub use events::Events;
-pub use machine::{FlashOp, MAX_DIES, Machine, Mode, OpKind, Phases, TIME_MAX_NS};
+pub use machine::{
+    Allocation, DiesOfChannel, FlashOp, MAX_DIES, Machine, Mode, OpKind, Phases, TIME_MAX_NS,
+};
 pub use schedule::{Policy, Schedule, ScheduleStats, Suspend};
 pub use scheduled::{NodeToken, Scheduled};
 pub use token::EventToken;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::BufferSettings;
 use super::names::{LevelingName, OrderName, StartName};
-use crate::clock::{Mode, Schedule};
+use crate::clock::{Allocation, Mode, Schedule};
 use crate::config::{Arrivals, Beyond, Device, Host, PartialWrite, StreamBy};
 
 /// Settings of device, host and run, by the keys of the configuration.
@@ -40,6 +40,9 @@ pub struct DeviceSettings {
     /// Buses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channels: Option<u32>,
+    /// Which channel a die is on.
+    #[serde(default)]
+    pub allocation: Allocation,
     /// Planes a die.
     pub planes: u32,
     /// Data and spare blocks a die.
@@ -91,6 +94,7 @@ impl DeviceSettings {
             source: part.source.into(),
             dies: Some(device.dies),
             channels: Some(device.channels),
+            allocation: device.allocation,
             planes: part.planes,
             blocks_per_die: Some(device.blocks),
             data_blocks_per_die: Some(data_blocks_per_die),

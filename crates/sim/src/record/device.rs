@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::names::OrderName;
-use crate::clock::Mode;
+use crate::clock::{Allocation, Mode};
 use crate::config::{self, Arrivals, Beyond, PartialWrite, StreamBy};
 
 /// The modelled device.
@@ -13,10 +13,13 @@ use crate::config::{self, Arrivals, Beyond, PartialWrite, StreamBy};
 pub struct Device {
     /// Name of the flash part.
     pub part: String,
-    /// Buses; die `d` is on channel `d mod channels`.
+    /// Buses.
     pub channels: u32,
     /// Dies of all channels.
     pub dies: u32,
+    /// Which channel a die is on.
+    #[serde(default)]
+    pub allocation: Allocation,
     /// Blocks a die.
     pub blocks: u32,
     /// Pages a block.
@@ -43,6 +46,7 @@ impl Device {
             part: part.name.into(),
             channels: device.channels,
             dies: device.dies,
+            allocation: device.allocation,
             blocks: device.blocks,
             pages: part.pages_per_block,
             page_bytes: part.page_bytes,

@@ -135,7 +135,7 @@ impl Record {
 
     fn made(key: &str, title: &str, from: &Sources<'_>, ageing: Vec<Aged>) -> Self {
         let config = from.config;
-        let series = Series::of(&from.metrics.series, config.device.dies as usize);
+        let series = Series::of(&from.metrics.series, &config.device.machine());
         Self {
             schema: SCHEMA,
             scheme: key.into(),

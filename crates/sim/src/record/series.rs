@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Own, own_beside, ratio};
+use crate::clock::Machine;
 use crate::merges::MergeKinds;
 use crate::series::{self, Sample, Window};
 
@@ -69,7 +70,7 @@ pub struct Series {
 }
 
 impl Series {
-    pub(super) fn of(series: &series::Series, dies: usize) -> Self {
+    pub(super) fn of(series: &series::Series, machine: &Machine) -> Self {
         fn column<T>(of: &series::Series, value: impl Fn(&Sample) -> T) -> Vec<T> {
             of.samples.iter().map(value).collect()
         }
@@ -89,7 +90,7 @@ impl Series {
                 values.get(window).copied().flatten()
             })
         };
-        let [dies, channels] = Shares::of(&series.samples, dies);
+        let [dies, channels] = Shares::of(&series.samples, machine);
         Self {
             requests: column(series, |s| s.requests),
             time_s: column(series, |s| s.time_ns as f64 / 1e9),
@@ -147,7 +148,8 @@ impl Load {
 impl Shares {
     /// Of dies and channels, from the time of the operations issued by each sample. What is issued in a burst is not done
     /// in a burst: what the time does not suffice for is left to the samples after. A bus gets on as its dies do.
-    fn of(samples: &[Sample], dies: usize) -> [Self; 2] {
+    fn of(samples: &[Sample], machine: &Machine) -> [Self; 2] {
+        let dies = machine.dies as usize;
         let (mut of_dies, mut of_channels) = (Self::default(), Self::default());
         let mut from_ns = 0;
         let mut loads = Vec::new();
@@ -163,7 +165,7 @@ impl Shares {
                 let done = work_ns.min(time_ns);
                 load.left_ns = work_ns - done;
                 done_ns.push(done);
-                let channel = die % on_channels.len().max(1);
+                let channel = machine.channel_of(die as u32) as usize;
                 if let Some((work, done_there)) = on_channels.get_mut(channel) {
                     (*work, *done_there) = (*work + work_ns, *done_there + done);
                 }
@@ -217,7 +219,13 @@ mod tests {
             sample(200, 150, 20, 34),
             sample(300, 150, 20, 34),
         ];
-        let [dies, channels] = Shares::of(&samples, 2);
+        let [dies, channels] = Shares::of(
+            &samples,
+            &Machine {
+                dies: 2,
+                ..Machine::default()
+            },
+        );
         assert_eq!(dies.mean, [None, Some(0.5), Some(0.35), None, Some(0.0)]);
         assert_eq!(dies.max, [None, Some(1.0), Some(0.5), None, Some(0.0)]);
         assert_eq!(channels.max, [None, Some(0.2), Some(0.14), None, Some(0.0)]);

@@ -72,10 +72,10 @@ impl Time {
 
 /// How much more or less each channel serves than channel 0, in percent.
 fn channel_shares(from: &Sources<'_>) -> Vec<Option<f64>> {
-    let channels = from.config.device.channels as usize;
-    let mut pages = vec![0.0; channels];
-    for (die, &n) in from.host_pages_by_die.iter().enumerate() {
-        pages[die % channels] += n as f64;
+    let machine = from.config.device.machine();
+    let mut pages = vec![0.0; machine.channels as usize];
+    for (die, &n) in (0..).zip(from.host_pages_by_die) {
+        pages[machine.channel_of(die) as usize] += n as f64;
     }
     let difference = |&n: &f64| ratio((n - pages[0]) * 100.0, pages[0]);
     pages.iter().map(difference).collect()

@@ -224,7 +224,7 @@ impl Events {
         let Some(granted) = granted else {
             return;
         };
-        let device = granted.lane * self.channel_busy_ns.len() as u32 + channel;
+        let device = on.die_at(granted.lane);
         if let Some(start_ns) = granted.start_ns {
             self.start(device, start_ns);
         }

@@ -10,7 +10,7 @@ mod worked;
 use floatgate_core::pcm::PcmSetup;
 
 use super::list::ListOp;
-use super::{Clock, Completion, FlashOp, Machine, Mode, OpKind};
+use super::{Allocation, Clock, Completion, FlashOp, Machine, Mode, OpKind};
 
 /// The part `ssdsim` in mode `onfi` (docs/spec/timing.md, section 8).
 fn ssdsim(channels: u32, dies: u32) -> Machine {
@@ -141,6 +141,7 @@ fn random_machine(rng: &mut Rng) -> Machine {
         pcm: PcmSetup::default(),
         channels,
         dies: channels * (1 + rng.below(4) as u32) + rng.below(2) as u32,
+        allocation: rng.pick(&[Allocation::ChannelFirst, Allocation::DieFirst]),
         planes: 4,
         page_bytes: if small { 1000 } else { 2048 },
         oob_bytes: if small { 0 } else { 64 },

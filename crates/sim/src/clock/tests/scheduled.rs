@@ -276,6 +276,7 @@ fn no_policy_breaks_a_rule() {
         let machine = Machine {
             dies,
             channels: 1 + rng.below(2) as u32,
+            allocation: rng.pick(&[Allocation::ChannelFirst, Allocation::DieFirst]),
             schedule,
             pages_per_block: 4,
             ..Machine::default()

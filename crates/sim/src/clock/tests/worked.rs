@@ -1,7 +1,7 @@
 //! The worked timelines and closed formulas of docs/spec/timing.md, sections 8, 9 and 11.
 
 use super::super::list::replay_on;
-use super::super::{Closed, Events};
+use super::super::{Allocation, Closed, Events};
 use super::*;
 use OpKind::{CopyBack, Erase, OobRead, PcmRead, PcmWrite, Program, Read};
 use floatgate_core::report::Cause;
@@ -86,6 +86,60 @@ fn eight_pages_over_four_channels() {
     let mut reads = vec![(0, 72_975); 4];
     reads.extend([(72_975, 145_950); 4]);
     expect(&machine, &stripe(Read), &reads);
+}
+
+/// Pages go to dies 0, 1, 2, 3, 0, ...: the first two cross the two buses side by side, or one bus after the other.
+#[test]
+fn eight_pages_over_two_channels_in_both_orders() {
+    let writes: Vec<_> = (0..8).map(|i| op(Program, i % 4)).collect();
+    let (alone, second) = ((0, 252_975), (52_975, 305_950));
+    let (third, fourth) = ((252_975, 505_950), (305_950, 558_925));
+    for (allocation, times) in [
+        (
+            Allocation::ChannelFirst,
+            [alone, alone, second, second, third, third, fourth, fourth],
+        ),
+        (
+            Allocation::DieFirst,
+            [alone, second, alone, second, third, fourth, third, fourth],
+        ),
+    ] {
+        let machine = Machine {
+            allocation,
+            ..ssdsim(2, 4)
+        };
+        expect(&machine, &writes, &times);
+        expect(&machine, &writes[..2], &times[..2]);
+    }
+}
+
+/// The orders part where the channels do not divide the dies, too; every die is on one channel, and is found there.
+#[test]
+fn every_die_is_on_a_channel() {
+    for (channels, dies) in [(1, 1), (2, 4), (3, 7), (4, 6), (5, 5), (8, 3)] {
+        let mut sizes = Vec::new();
+        for allocation in [Allocation::ChannelFirst, Allocation::DieFirst] {
+            let machine = Machine {
+                allocation,
+                ..ssdsim(channels, dies)
+            };
+            let mut seen = vec![u32::MAX; dies as usize];
+            for channel in 0..channels.min(dies) {
+                let on = machine.dies_of(channel);
+                assert!(on.count >= dies / channels, "{channels} {dies}");
+                assert!(on.count <= dies.div_ceil(channels), "{channels} {dies}");
+                for place in 0..on.count {
+                    let die = on.first + place * on.stride;
+                    assert_eq!(machine.channel_of(die), channel, "{channels} {dies}");
+                    seen[die as usize] = channel;
+                }
+            }
+            assert!(!seen.contains(&u32::MAX), "{channels} {dies}: {seen:?}");
+            sizes.push(seen);
+        }
+        let by_rows: &[u32] = &sizes[1];
+        assert!(by_rows.is_sorted(), "{channels} {dies}: {by_rows:?}");
+    }
 }
 
 #[test]
