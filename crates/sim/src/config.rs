@@ -28,6 +28,10 @@ pub struct Device {
     pub blocks: u32,
     /// Logical pages of the device.
     pub logical_pages: u64,
+    /// Erases of a block from which each of its page reads needs one more retry, going up.
+    pub read_retry: Vec<u32>,
+    /// Erases that each block is taken to have had before, as far as retries go.
+    pub erases_before: u32,
     /// Program rule.
     pub program_order: ProgramOrder,
     /// What of an operation costs time.
@@ -168,6 +172,8 @@ impl Device {
             allocation: Allocation::default(),
             blocks,
             logical_pages,
+            read_retry: Vec::new(),
+            erases_before: 0,
             program_order: ProgramOrder::Ascending,
             mode: Mode::Onfi,
             copyback: false,
@@ -210,6 +216,9 @@ impl Device {
             allocation: self.allocation,
             planes: self.part.planes,
             t_r_ns: self.part.t_r_ns,
+            t_r_by_page_ns: self.part.t_r_by_page_ns.as_slice().to_vec(),
+            read_retry: self.read_retry.clone(),
+            erases_before: self.erases_before,
             t_prog_ns: self.part.t_prog_ns,
             t_bers_ns: self.part.t_bers_ns,
             t_r_oob_ns: self.part.t_r_oob_ns,

@@ -105,6 +105,10 @@ pub fn energy(
         + (copybacks + fine.short_reads as f64) * cell(OpKind::Read)
         + short_data as f64
         + counters.oob_reads.sum() as f64 * each(OpKind::OobRead);
+    // Read again, or in another time than the usual one; the commands of a retry draw nothing.
+    let sensing_ns = fine.sensing_ns.iter().copied().fold(0, u64::wrapping_add);
+    let commands_ns = fine.read_retries as f64 * machine.retry_cycles_ns() as f64;
+    let read_ns = read_ns + sensing_ns.cast_signed() as f64 - commands_ns;
     let program_ns = (counters.programs.sum() as f64 - copybacks) * each(OpKind::Program)
         + copybacks * cell(OpKind::Program);
     let erase_ns = counters.erases.sum() as f64 * each(OpKind::Erase);
@@ -246,6 +250,17 @@ mod tests {
             .total_uj,
             18.15,
         );
+        // A page that takes 30 us, read twice: 40 us more than a read in 20 us, and a command that draws nothing.
+        let sensed = Fine {
+            read_retries: 1,
+            sensing_ns: [40_175, 0, 0],
+            ..none
+        };
+        let read = FlashCounters {
+            reads: host(1),
+            ..zero
+        };
+        near(of(read, sensed, 0, 0).total_uj, 6.006 + 3.3);
         let pcm = of(
             FlashCounters {
                 pcm_reads: 1,

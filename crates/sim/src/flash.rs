@@ -1,5 +1,6 @@
 //! The simulated flash: program rules and counters of the ledger, times of a clock, no data.
 
+mod cells;
 mod role;
 
 use std::convert::Infallible;
@@ -12,6 +13,7 @@ use floatgate_core::{Geometry, Lpn, Pbn, Ppn};
 
 use crate::clock::{Clock, Completion, FlashOp, OpKind};
 use crate::wear::{Levelling, Swap};
+use cells::Cells;
 use role::Role;
 
 /// What of the request in work is not a whole page.
@@ -38,6 +40,10 @@ pub struct Fine {
     pub copybacks: u64,
     /// Those of them that moved mapping information.
     pub map_copybacks: u64,
+    /// Times that a page was read again.
+    pub read_retries: u64,
+    /// By cause: what page reads and copies inside the die took longer than `t_r_ns`, ns; modulo 2^64, it may be less.
+    pub sensing_ns: [u64; 3],
 }
 
 /// Flash without content.
@@ -62,6 +68,8 @@ pub struct SimFlash<C: Clock> {
     copyback: bool,
     planes: u32,
     pcm_chips: u32,
+    /// What the time of a read depends on, if on anything.
+    cells: Option<Box<Cells>>,
     /// What of the request in work is not a whole page, if anything is not.
     partial: Option<Partial>,
     /// Reads of old content that the programs of partly written pages wait for.
@@ -112,6 +120,7 @@ impl<C: Clock> SimFlash<C> {
             copyback,
             planes: machine.planes,
             pcm_chips: machine.pcm.chips.max(1),
+            cells: Cells::of(machine),
             partial: None,
             old_content: [None; 2],
             is_unusual: false,
@@ -176,8 +185,27 @@ impl<C: Clock> SimFlash<C> {
         cause: Cause,
         after: C::Token,
     ) -> C::Token {
-        self.clock
-            .issue(FlashOp::new(kind, die).on(page.0).because(cause), after)
+        let op = FlashOp::new(kind, die).on(page.0).because(cause);
+        if kind == OpKind::Read && self.cells.is_some() {
+            return self.issue_sensed(op, after);
+        }
+        self.clock.issue(op, after)
+    }
+
+    #[inline]
+    fn issue_copyback(
+        &mut self,
+        die: u32,
+        (from, to): (Ppn, Ppn),
+        cause: Cause,
+        after: C::Token,
+    ) -> C::Token {
+        let op = FlashOp::new(OpKind::CopyBack, die).on(to.0).because(cause);
+        let op = FlashOp { from: from.0, ..op };
+        if self.cells.is_some() {
+            return self.issue_sensed(op, after);
+        }
+        self.clock.issue(op, after)
     }
 
     /// An access of the phase-change memory.
@@ -241,7 +269,7 @@ impl<C: Clock> SimFlash<C> {
         let inside = self.copyback && self.in_one_plane(swap.from, swap.to);
         self.fine.copybacks += u64::from(inside) * u64::from(pages);
         let die = self.die_of(swap.block);
-        if C::REORDERS {
+        if C::REORDERS || self.cells.is_some() {
             self.move_each(swap.block, pages, inside);
         } else {
             self.clock
@@ -258,7 +286,7 @@ impl<C: Clock> SimFlash<C> {
         for page in (first.0..first.0 + pages).map(Ppn) {
             let after = C::Token::default();
             if inside {
-                self.issue(OpKind::CopyBack, (die, page), Cause::Gc, after);
+                self.issue_copyback(die, (page, page), Cause::Gc, after);
             } else {
                 let read = self.issue(OpKind::Read, (die, page), Cause::Gc, after);
                 self.issue(OpKind::Program, (die, page), Cause::Gc, read);
@@ -328,15 +356,12 @@ impl<C: Clock> Flash for SimFlash<C> {
         } else {
             self.fine.short_reads += 1;
             self.fine.short_read_data_ns += data_ns;
-            self.clock.issue(
-                FlashOp {
-                    bytes,
-                    ..FlashOp::new(OpKind::Read, die)
-                        .on(from.0)
-                        .because(Cause::Host)
-                },
-                after,
-            )
+            let op = FlashOp::new(OpKind::Read, die).on(from.0);
+            let op = FlashOp { bytes, ..op }.because(Cause::Host);
+            match self.cells {
+                Some(_) => self.issue_sensed(op, after),
+                None => self.clock.issue(op, after),
+            }
         };
         self.clock.own(token);
         Ok(token)
@@ -388,9 +413,7 @@ impl<C: Clock> Flash for SimFlash<C> {
             self.fine.copybacks += 1;
             self.fine.map_copybacks += u64::from(cause == Cause::Map);
             let die = self.die_of(from_block);
-            let op = FlashOp::new(OpKind::CopyBack, die).on(to.0).because(cause);
-            let op = FlashOp { from: from.0, ..op };
-            return Ok(self.clock.issue(op, after));
+            return Ok(self.issue_copyback(die, (from, to), cause, after));
         }
         let (from_die, to_die) = (self.die_of(from_block), self.die_of(to_block));
         let read = self.issue(OpKind::Read, (from_die, from), cause, after);
@@ -413,7 +436,7 @@ impl<C: Clock> Flash for SimFlash<C> {
         let Some(&first) = from.first() else {
             return Ok(after);
         };
-        if C::REORDERS {
+        if C::REORDERS || self.cells.is_some() {
             return Ok(self.copy_each(from, to, cause, after));
         }
         let die = self.die_of(self.ledger.geometry().block_of(first));

@@ -1,6 +1,56 @@
 //! Flash parts: the devices of the papers and a few generic ones (docs/spec/timing.md, section 7).
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+
+/// Most bits of a cell, and so most read times of a part.
+pub const BITS_MAX: usize = 4;
+
+/// Times of the pages of a block, by page number modulo how many there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PageTimes {
+    ns: [u64; BITS_MAX],
+    types: u8,
+}
+
+impl PageTimes {
+    /// All pages take the same time.
+    pub const NONE: Self = Self {
+        ns: [0; BITS_MAX],
+        types: 0,
+    };
+
+    /// Those times; none if they are more than [`BITS_MAX`].
+    pub fn new(times_ns: &[u64]) -> Option<Self> {
+        let mut ns = [0; BITS_MAX];
+        ns.get_mut(..times_ns.len())?.copy_from_slice(times_ns);
+        let types = times_ns.len() as u8;
+        Some(Self { ns, types })
+    }
+
+    const fn of_two(first_ns: u64, second_ns: u64) -> Self {
+        Self {
+            ns: [first_ns, second_ns, 0, 0],
+            types: 2,
+        }
+    }
+
+    /// The times, ns.
+    pub fn as_slice(&self) -> &[u64] {
+        &self.ns[..usize::from(self.types)]
+    }
+
+    /// Their mean, if there are any.
+    pub fn mean_ns(&self) -> Option<u64> {
+        let sum: u64 = self.as_slice().iter().sum();
+        sum.checked_div(self.types.into())
+    }
+}
+
+impl Serialize for PageTimes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.as_slice().serialize(serializer)
+    }
+}
 
 /// A flash part: what a data sheet gives.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -21,6 +71,8 @@ pub struct Part {
     pub planes: u32,
     /// Page read, cell time.
     pub t_r_ns: u64,
+    /// Page read by page number in the block, modulo their number; none: all in `t_r_ns`, else that is their mean.
+    pub t_r_by_page_ns: PageTimes,
     /// Page program, cell time.
     pub t_prog_ns: u64,
     /// Block erase, cell time.
@@ -53,6 +105,7 @@ const fn base(name: &'static str, source: &'static str) -> Part {
         pages_per_block: 64,
         planes: 1,
         t_r_ns: 25_000,
+        t_r_by_page_ns: PageTimes::NONE,
         t_prog_ns: 200_000,
         t_bers_ns: 1_500_000,
         t_r_oob_ns: 25_000,
@@ -81,8 +134,21 @@ const fn generic(name: &'static str, source: &'static str, pages_per_block: u32)
     }
 }
 
+/// A page of all planes of a die: 32 KiB and our spare bytes. The source counts no time for erases; ours is that of
+/// generic TLC.
+const fn drive_part(name: &'static str, source: &'static str) -> Part {
+    Part {
+        page_bytes: 32_768,
+        oob_bytes: 2048,
+        sectors: 8,
+        planes: 1,
+        t_bers_ns: 5_000_000,
+        ..generic(name, source, 64)
+    }
+}
+
 /// All presets.
-pub const PARTS: [Part; 8] = [
+pub const PARTS: [Part; 10] = [
     Part {
         page_bytes: 4096,
         oob_bytes: 128,
@@ -153,7 +219,45 @@ pub const PARTS: [Part; 8] = [
             384,
         )
     },
+    Part {
+        t_r_ns: 36_013,
+        t_r_oob_ns: 36_013,
+        t_r_by_page_ns: PageTimes::of_two(30_013, 42_013),
+        t_prog_ns: 185_000,
+        in_ps: 1250,
+        out_ps: 1250,
+        device: (8, 16, 274),
+        ..drive_part(
+            "970pro-class",
+            "NVMeVirt, ssd_config.h, SAMSUNG_970PRO (MLC); erase, spare bytes, blocks ours",
+        )
+    },
+    Part {
+        t_r_ns: 58_000,
+        t_r_oob_ns: 58_000,
+        // It programs three pages at once, in 561 us.
+        t_prog_ns: 187_000,
+        pages_per_block: 96,
+        in_ps: 2222,
+        out_ps: 2222,
+        device: (8, 32, 183),
+        ..drive_part(
+            "zn540-class",
+            "NVMeVirt, ssd_config.h, WD_ZN540 (TLC); program a third of its one-shot; erase, spare bytes, blocks ours",
+        )
+    },
 ];
+
+/// Names of the parts that stand for whole drives, with their channels and dies.
+pub const DRIVES: [&str; 2] = ["970pro-class", "zn540-class"];
+
+/// What a die of a drive shows: a 64th of those of a 970 PRO of 512 GB and a ZN540 of 1 TB, so that a run is short. Blocks
+/// are shorter likewise.
+pub const DRIVE_DIE_BYTES: u64 = 512 << 20;
+
+/// Spare blocks of a drive in percent of the data blocks. NVMeVirt gives the 970 PRO as much, and the ZN540, whose host
+/// collects, none.
+pub const DRIVE_SPARE_PERCENT: f64 = 7.0;
 
 /// The part of that name.
 pub fn part(name: &str) -> Option<&'static Part> {
@@ -177,5 +281,17 @@ mod tests {
         assert_eq!(part("ssdsim").unwrap().transfer_bytes(1), 528);
         assert_eq!(part("mt29f16g08").unwrap().transfer_bytes(8), 4224);
         assert!(PARTS.iter().all(|p| p.page_bytes % p.sectors == 0));
+    }
+
+    #[test]
+    fn drives_are_parts_and_times_by_page_have_their_mean_beside_them() {
+        assert!(DRIVES.iter().all(|name| part(name).is_some()));
+        for part in &PARTS {
+            let mean_ns = part.t_r_by_page_ns.mean_ns();
+            assert_eq!(mean_ns.unwrap_or(part.t_r_ns), part.t_r_ns, "{}", part.name);
+        }
+        let five = [1; BITS_MAX + 1];
+        assert_eq!(PageTimes::new(&five), None);
+        assert_eq!(PageTimes::new(&five[1..]).unwrap().as_slice(), &five[1..]);
     }
 }

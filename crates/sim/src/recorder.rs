@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use floatgate_core::report::FlashCounters;
+use floatgate_core::report::{Cause, FlashCounters};
 
 use crate::clock::{FlashOp, Machine, Mode, Note, OpKind};
 use crate::flash::Fine;
@@ -69,15 +69,18 @@ impl Durations {
         };
         Work {
             translation_ns: map
+                .wrapping_add(fine.sensing_ns[Cause::Map as usize])
                 .wrapping_add(times(c.oob_reads.map, self.oob_read_ns))
                 .wrapping_add(times(c.erases.map, self.erase_ns))
                 .wrapping_add(times(c.pcm_reads, self.pcm_read_ns))
                 .wrapping_add(times(c.pcm_writes, self.pcm_write_ns)),
             flash_ns: host
+                .wrapping_add(fine.sensing_ns[Cause::Host as usize])
                 .wrapping_sub(short_count_ns)
                 .wrapping_add(short_ns)
                 .wrapping_add(times(c.oob_reads.host, self.oob_read_ns)),
             gc_ns: gc
+                .wrapping_add(fine.sensing_ns[Cause::Gc as usize])
                 .wrapping_add(times(c.oob_reads.gc, self.oob_read_ns))
                 .wrapping_add(times(c.erases.gc, self.erase_ns)),
         }

@@ -4,10 +4,12 @@ mod common;
 
 use common::config;
 use floatgate_core::Lpn;
+use floatgate_core::rng::SplitMix64;
 use floatgate_schemes::page::Page;
-use floatgate_sim::clock::{Clock, Closed, Events};
+use floatgate_sim::clock::{Clock, Closed, Events, Scheduled};
 use floatgate_sim::config::{Arrivals, Host, RunConfig};
 use floatgate_sim::host::Kind;
+use floatgate_sim::part::PageTimes;
 use floatgate_sim::session::Session;
 use floatgate_trace::{Op, Request};
 
@@ -197,5 +199,65 @@ fn both_clocks_agree_on_a_random_run() {
             play::<Events>(&config, seed),
             "seed {seed} depth {depth}"
         );
+    }
+}
+
+/// Every other page of a block of two bits a cell is a slow one; a read of a block erased 10 times needs one retry. Whichever clock: alone on its channel, sharing it, or scheduled.
+#[test]
+fn reads_by_page_type_and_wear() {
+    let mut config = config(2, 20, 64, 8, &[]);
+    config.device.part.t_r_ns = 20_000;
+    config.device.part.t_r_by_page_ns = PageTimes::new(&[15_000, 25_000]).unwrap();
+    config.device.read_retry = vec![10, 20];
+    for (erases_before, retries) in [(0, 0), (10, 1), (19, 1), (25, 2)] {
+        config.device.erases_before = erases_before;
+        let again_ns = |t_r_ns: u64| retries * (t_r_ns + 175);
+        let fast_ns = READ_NS - 5000 + again_ns(15_000);
+        let slow_ns = READ_NS + 5000 + again_ns(25_000);
+        for (page, ns) in [(0, fast_ns), (2, slow_ns), (4, fast_ns), (6, slow_ns)] {
+            config.device.channels = 2;
+            assert_eq!(read_alone::<Closed>(&config, page), (ns, retries));
+            assert_eq!(read_alone::<Events>(&config, page), (ns, retries));
+            config.device.channels = 1;
+            assert_eq!(read_alone::<Events>(&config, page), (ns, retries));
+            assert_eq!(read_alone::<Scheduled>(&config, page), (ns, retries));
+        }
+    }
+}
+
+/// Time of a read of one page, and its retries.
+fn read_alone<C: Clock>(config: &RunConfig, page: u32) -> (u64, u64) {
+    let mut session = Session::<Page, C>::new(config).unwrap();
+    session.page_request(Kind::Read, Lpn(page), 1, 0);
+    session.finish();
+    let ns = session.metrics.last_completion_ns;
+    (ns, session.flash.fine.read_retries)
+}
+
+/// A collection reads slow and fast pages too, one by one or in a run: both ways it takes as long as its cells.
+#[test]
+fn copies_know_their_pages() {
+    for copyback in [false, true] {
+        let mut config = config(1, 7, 8, 4, &[]);
+        config.device.copyback = copyback;
+        let busy_ns = |config: &RunConfig| {
+            let mut session = Session::<Page, Closed>::new(config).unwrap();
+            let mut rng = SplitMix64::new(1);
+            for _ in 0..300 {
+                let page = Lpn(rng.below(32) as u32);
+                session.page_request(Kind::Write, page, 1, 0);
+            }
+            session.finish();
+            session.check_laws().unwrap();
+            let reads = session.flash.ledger.counters.reads.gc;
+            (session.flash.clock.die_busy_ns()[0], reads)
+        };
+        let (plain_ns, reads) = busy_ns(&config);
+        assert!(reads > 0);
+        // The same times, told by page.
+        config.device.part.t_r_by_page_ns = PageTimes::new(&[20_000; 3]).unwrap();
+        assert_eq!(busy_ns(&config), (plain_ns, reads));
+        config.device.part.t_r_by_page_ns = PageTimes::new(&[27_000; 3]).unwrap();
+        assert_eq!(busy_ns(&config), (plain_ns + 7000 * reads, reads));
     }
 }

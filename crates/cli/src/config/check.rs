@@ -50,9 +50,39 @@ pub(super) fn checked(
             ))
         }
         (Kind::List, _) => Err(wrong("a list of texts, as [\"fill\", \"settle\"]".into())),
+        (Kind::Numbers(min, max, most), _) => {
+            let numbers = numbers(&value, (min, max), place);
+            let numbers = numbers.filter(|numbers| numbers.len() <= most);
+            numbers.map(Plain::List).ok_or_else(|| {
+                wrong(format!(
+                    "up to {most} numbers from {min} to {max}, as {}",
+                    key.example().0
+                ))
+            })
+        }
         (Kind::Time | Kind::Size, _) => with_unit(key, factor, &value)
             .ok_or_else(|| unit_hint(wrong(unit_text(key, full)), &value)),
     }
+}
+
+/// The items of a list of numbers. On the command line a comma does what the brackets do in a file, and one number needs
+/// neither.
+fn numbers(value: &Plain, (min, max): (f64, f64), place: &Place) -> Option<Vec<(String, Place)>> {
+    let is_argument = !matches!(place, Place::File { .. });
+    let items: Vec<(String, Place)> = match value {
+        Plain::List(items) => items.clone(),
+        Plain::Text(words) if is_argument => words
+            .split(',')
+            .map(|word| (word.trim().to_string(), place.clone()))
+            .collect(),
+        Plain::Int(_) | Plain::Float(_) if is_argument => vec![(value.to_string(), place.clone())],
+        _ => return None,
+    };
+    let is_number = |text: &str| text.parse().is_ok_and(|x: f64| (min..=max).contains(&x));
+    items
+        .iter()
+        .all(|(item, _)| is_number(item))
+        .then_some(items)
 }
 
 /// A time in ns or a size in bytes, at most an hour or 2^50 bytes.

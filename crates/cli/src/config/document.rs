@@ -147,6 +147,10 @@ fn key_schema(key: &Key) -> Value {
         Kind::Words(words) => json!({"enum": words}),
         Kind::Text => json!({"type": "string"}),
         Kind::List => json!({"type": "array", "items": {"type": "string"}}),
+        Kind::Numbers(min, max, most) => {
+            let item = json!({"type": "number", "minimum": min, "maximum": max});
+            json!({"type": "array", "items": item, "maxItems": most})
+        }
         Kind::Time | Kind::Size => json!({"type": "number", "minimum": 0}),
     };
     let (example, words) = key.example();

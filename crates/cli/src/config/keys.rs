@@ -2,6 +2,7 @@
 //! schema come from this table.
 
 use floatgate_sim::clock::{Allocation, Policy, Suspend};
+use floatgate_sim::part::{BITS_MAX, DRIVES};
 
 /// What a key takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,6 +19,8 @@ pub enum Kind {
     Text,
     /// A list of texts.
     List,
+    /// A list of numbers within bounds, at most so many.
+    Numbers(f64, f64, usize),
     /// A time: the key's name ends in its unit. Kept in ns.
     Time,
     /// A size: the key's name ends in its unit. Kept in bytes.
@@ -169,6 +172,7 @@ pub const KEYS: &[Key] = &[
     key("device", "dies", Kind::Whole(1, 1 << 19), "8 <up to 32, by capacity>", "dies that work in parallel; as many as have 64 data blocks each if not given"),
     key("device", "channels", Kind::Whole(1, 1 << 19), "8 <one a die>", "buses"),
     key("device", "allocation", Kind::Words(&Allocation::NAMES), "\"channel-first\"", "dies with numbers in a row are on different channels, or (die-first) share one until it has all of its dies"),
+    key("device", "preset", Kind::Words(&DRIVES), "\"970pro-class\" <none>", "a drive: its part, channels, dies, capacity and spare blocks, each unless it is given (docs/chips.md)"),
     group("logical", key("device", "capacity", Kind::Size, "512 <footprint of the trace>", "what the host sees, rounded up to whole blocks on every die")),
     group("logical", key("device", "logical_pages", Kind::Whole(1, U32), "262144 <footprint of the trace>", "the same in pages: a multiple of dies x pages_per_block")),
     group("physical", key("device", "spare_percent", Kind::Number(0.1, 1000.0), "25", "spare blocks in percent of the data blocks; grows until every scheme has its reserve")),
@@ -179,7 +183,10 @@ pub const KEYS: &[Key] = &[
     key("device", "sectors", Kind::Whole(1, 1 << 16), "4 <that of the part>", "sub-pages of a page, the unit of short reads"),
     key("device", "pages_per_block", Kind::Whole(1, 65_000), "64 <that of the part>", "pages of a block"),
     key("device", "planes", Kind::Whole(1, 1 << 16), "1 <that of the part>", "planes of a die"),
-    key("device", "t_r", Kind::Time, "25 <that of the part>", "page read, cell time"),
+    group("t_r", key("device", "t_r", Kind::Time, "25 <that of the part>", "page read, cell time")),
+    group("t_r", key("device", "t_r_by_page", Kind::Numbers(0.0, 1e6, BITS_MAX), "[45, 60, 75] <that of the part>", "the same by page number in the block, modulo their number, us; up to four")),
+    key("device", "read_retry", Kind::Numbers(0.0, 4e9, 16), "[1000, 2000, 2800] <no retries>", "erases of a block from which each of its page reads needs one more retry, going up"),
+    key("device", "erases_before", Kind::Whole(0, U32), "0", "erases that each block is taken to have had before, as far as retries go"),
     key("device", "t_prog", Kind::Time, "200 <that of the part>", "page program, cell time"),
     key("device", "t_bers", Kind::Time, "1500 <that of the part>", "block erase, cell time"),
     key("device", "t_r_oob", Kind::Time, "25 <that of the part>", "read of the spare area alone, cell time"),

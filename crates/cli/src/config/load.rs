@@ -342,9 +342,11 @@ pub(super) fn plain(
             for item in items {
                 match item.get_ref() {
                     DeValue::String(text) => list.push((text.to_string(), place(item))),
+                    DeValue::Integer(n) => list.push((n.as_str().into(), place(item))),
+                    DeValue::Float(x) => list.push((x.as_str().into(), place(item))),
                     other => {
                         return Err(format!(
-                            "a list of texts is needed here, not of {}s",
+                            "a list of texts or numbers is needed here, not of {}s",
                             other.type_str()
                         ));
                     }

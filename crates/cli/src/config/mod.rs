@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 
 use floatgate_catalog::Scheme;
 use floatgate_core::options::Value as OptionValue;
+use floatgate_sim::part::{DRIVE_DIE_BYTES, DRIVE_SPARE_PERCENT, part};
 
 use crate::errors::{Outcome, Place, Problem};
 
@@ -117,6 +118,39 @@ impl Settings {
             Some(Plain::List(items)) => items,
             _ => &[],
         }
+    }
+
+    /// The numbers of a list, none if it was not given.
+    pub fn numbers(&self, path: &str) -> Vec<f64> {
+        let items = self.list(path).iter();
+        items.filter_map(|(item, _)| item.parse().ok()).collect()
+    }
+
+    /// What the drive that `device.preset` names consists of, where nothing else is given.
+    #[must_use]
+    pub(super) fn with_preset(self) -> Self {
+        let Some(part) = self.text("device.preset").and_then(part) else {
+            return self;
+        };
+        let place = self.place("device.preset");
+        let (channels, dies, _) = part.device;
+        let capacity = u64::from(dies) * DRIVE_DIE_BYTES;
+        let mut preset = Self::default();
+        for (key, value) in [
+            ("part", Plain::Text(part.name.into())),
+            ("channels", Plain::Int(channels.into())),
+            ("dies", Plain::Int(dies.into())),
+            ("capacity", Plain::Int(capacity as i64)),
+            ("spare_percent", Plain::Float(DRIVE_SPARE_PERCENT)),
+        ] {
+            let setting = Setting {
+                written: "device.preset".into(),
+                value,
+                place: place.clone(),
+            };
+            preset.values.insert(format!("device.{key}"), setting);
+        }
+        preset.under(self)
     }
 
     /// Where a path stands.

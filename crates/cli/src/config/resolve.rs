@@ -10,7 +10,7 @@ use floatgate_sim::config::{
     Arrivals, BACKLOG_LIMIT, Beyond, Buffer, Device, EnergyBasis, Host, PartialWrite, Recipe,
     RunConfig, StreamBy,
 };
-use floatgate_sim::part::{PARTS, Part, part};
+use floatgate_sim::part::{PARTS, PageTimes, Part, part};
 
 use super::Settings;
 use super::load::suggest;
@@ -59,6 +59,7 @@ impl Plan {
     /// # Errors
     /// Points at what does not fit together.
     pub fn of(settings: &Settings) -> Outcome<Self> {
+        let settings = &settings.clone().with_preset();
         let part = part_of(settings)?;
         let dies = settings.small("device.dies").unwrap_or(1);
         let capacity_from_trace = settings.get("device.capacity").is_none()
@@ -79,6 +80,8 @@ impl Plan {
                 .unwrap_or_default(),
             blocks: settings.small("device.blocks_per_die").unwrap_or(0),
             logical_pages,
+            read_retry: read_retry_of(settings)?,
+            erases_before: settings.small("device.erases_before").unwrap_or(0),
             program_order: ProgramOrder::from_name(order).unwrap_or_default(),
             mode: match settings.text("device.mode") {
                 Some("nocmd") => Mode::NoCmd,
@@ -276,7 +279,18 @@ fn part_of(settings: &Settings) -> Outcome<Part> {
     let whole =
         |key: &str, default: u64| settings.whole(&format!("device.{key}")).unwrap_or(default);
     let page_bytes = small("page_bytes", preset.page_bytes);
-    let t_r_ns = whole("t_r", preset.t_r_ns);
+    let given_ns: Vec<u64> = settings
+        .numbers("device.t_r_by_page")
+        .into_iter()
+        .map(|us| (us * 1000.0).round() as u64)
+        .collect();
+    let t_r_by_page_ns = match settings.get("device.t_r") {
+        Some(_) => PageTimes::NONE,
+        None if given_ns.is_empty() => preset.t_r_by_page_ns,
+        None => PageTimes::new(&given_ns).unwrap_or_default(),
+    };
+    let t_r_ns = t_r_by_page_ns.mean_ns();
+    let t_r_ns = t_r_ns.unwrap_or_else(|| whole("t_r", preset.t_r_ns));
     // A part whose OOB read takes as long as a page read keeps it so.
     let t_r_oob_ns = if preset.t_r_oob_ns == preset.t_r_ns {
         t_r_ns
@@ -298,6 +312,7 @@ fn part_of(settings: &Settings) -> Outcome<Part> {
         pages_per_block: small("pages_per_block", preset.pages_per_block),
         planes: small("planes", preset.planes),
         t_r_ns,
+        t_r_by_page_ns,
         t_prog_ns: whole("t_prog", preset.t_prog_ns),
         t_bers_ns: whole("t_bers", preset.t_bers_ns),
         t_r_oob_ns: whole("t_r_oob", t_r_oob_ns),
@@ -318,6 +333,18 @@ fn part_of(settings: &Settings) -> Outcome<Part> {
         return Err(Problem::new(text).at(&settings.place("device.sectors")));
     }
     Ok(part)
+}
+
+/// Thresholds of read retries.
+fn read_retry_of(settings: &Settings) -> Outcome<Vec<u32>> {
+    let key = "device.read_retry";
+    let numbers = settings.numbers(key);
+    let is_whole = numbers.iter().all(|n| n.fract() == 0.0);
+    if !is_whole || !numbers.is_sorted() {
+        let text = format!("{key}: erases are whole numbers, and each is at least the one before");
+        return Err(Problem::new(text).at(&settings.place(key)));
+    }
+    Ok(numbers.into_iter().map(|n| n as u32).collect())
 }
 
 fn buffer_of(settings: &Settings, page_bytes: u32) -> Outcome<Buffer> {

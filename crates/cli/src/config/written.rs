@@ -72,7 +72,6 @@ fn device(plan: &Plan, config: &RunConfig) -> Vec<(&'static str, String)> {
         ("sectors", part.sectors.to_string()),
         ("pages_per_block", part.pages_per_block.to_string()),
         ("planes", part.planes.to_string()),
-        ("t_r_ns", part.t_r_ns.to_string()),
         ("t_prog_ns", part.t_prog_ns.to_string()),
         ("t_bers_ns", part.t_bers_ns.to_string()),
         ("t_r_oob_ns", part.t_r_oob_ns.to_string()),
@@ -102,8 +101,20 @@ fn device(plan: &Plan, config: &RunConfig) -> Vec<(&'static str, String)> {
         ("wear_leveling", quoted(device.wear_leveling.show())),
         ("wear_gap", device.wear_gap.to_string()),
     ];
+    lines.push(match part.t_r_by_page_ns.as_slice() {
+        [] => ("t_r_ns", part.t_r_ns.to_string()),
+        ns => ("t_r_by_page", list(ns.iter().map(|&ns| ns as f64 / 1000.0))),
+    });
+    if !device.read_retry.is_empty() {
+        lines.push(("read_retry", list(&device.read_retry)));
+        lines.push(("erases_before", device.erases_before.to_string()));
+    }
     lines.extend(part.endurance.map(|n| ("endurance", n.to_string())));
     lines
+}
+
+fn list<T: std::fmt::Debug>(items: impl IntoIterator<Item = T>) -> String {
+    format!("{:?}", items.into_iter().collect::<Vec<T>>())
 }
 
 fn schedule(schedule: &Schedule) -> Vec<(&'static str, String)> {

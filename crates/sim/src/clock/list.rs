@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use floatgate_core::pcm::PcmSetup;
 use serde::Deserialize;
 
-use super::{MAX_DIES, Machine, Mode, OpKind, Phases, TIME_MAX_NS};
+use super::{MAX_DIES, Machine, Mode, OpKind, Phases, Sensing, TIME_MAX_NS};
 
 /// Parameters of a part, by the names of docs/spec/timing.md, section 1.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -121,6 +121,9 @@ pub struct ListOp {
     /// Planes that work together.
     #[serde(default = "one_plane")]
     pub planes: u32,
+    /// How the cells of its page are read.
+    #[serde(skip)]
+    pub sensing: Sensing,
     /// Bytes that a plane transfers; page and OOB unless given.
     #[serde(default)]
     pub bytes: Option<u32>,
@@ -277,7 +280,7 @@ impl Replay {
                 tasks[other].followers.push(number);
             }
             tasks.push(Task {
-                phases: row(machine.phases_of(op.op, op.planes, bytes)),
+                phases: row(machine.phases_of(op.op, op.planes, bytes, op.sensing)),
                 channel: (!op.op.is_pcm()).then(|| machine.channel_of(die)),
                 waits_for: earlier.len(),
                 followers: Vec::new(),

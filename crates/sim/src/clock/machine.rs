@@ -130,6 +130,15 @@ impl OpKind {
     }
 }
 
+/// How the cells of a page are read (docs/chips.md). The default: in `t_r_ns`, once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Sensing {
+    /// Place of its time in `t_r_by_page_ns`, from 1; 0: `t_r_ns`.
+    pub page_type: u8,
+    /// How often it is read again.
+    pub retries: u8,
+}
+
 /// One operation as a scheme issues it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlashOp {
@@ -149,6 +158,8 @@ pub struct FlashOp {
     pub page: u32,
     /// The page that a copy inside the die reads, likewise.
     pub from: u32,
+    /// Of page reads and copies inside the die.
+    pub sensing: Sensing,
 }
 
 /// In a [`FlashOp`]: no page is named.
@@ -167,6 +178,10 @@ impl FlashOp {
             cause: Cause::Gc,
             page: NO_PAGE,
             from: NO_PAGE,
+            sensing: Sensing {
+                page_type: 0,
+                retries: 0,
+            },
         }
     }
 
@@ -187,7 +202,8 @@ impl FlashOp {
     /// True if the machine's table of ordinary durations holds it.
     #[inline]
     pub(crate) const fn is_ordinary(self) -> bool {
-        self.planes <= 1 && self.bytes == 0
+        let Sensing { page_type, retries } = self.sensing;
+        self.planes <= 1 && self.bytes == 0 && page_type == 0 && retries == 0
     }
 }
 
@@ -243,6 +259,15 @@ pub struct Machine {
     pub planes: u32,
     /// Cell time of a page read.
     pub t_r_ns: u64,
+    /// The same by page number in the block, modulo their number, where cells hold several bits; none: all alike.
+    #[serde(skip)]
+    pub t_r_by_page_ns: Vec<u64>,
+    /// Erases of a block from which a read needs one more retry, going up.
+    #[serde(skip)]
+    pub read_retry: Vec<u32>,
+    /// Erases that each block has had before, as far as retries go.
+    #[serde(skip)]
+    pub erases_before: u32,
     /// Cell time of a page program.
     pub t_prog_ns: u64,
     /// Cell time of a block erase.
@@ -284,6 +309,9 @@ impl Default for Machine {
             allocation: Allocation::ChannelFirst,
             planes: 1,
             t_r_ns: 20_000,
+            t_r_by_page_ns: Vec::new(),
+            read_retry: Vec::new(),
+            erases_before: 0,
             t_prog_ns: 200_000,
             t_bers_ns: 1_500_000,
             t_r_oob_ns: 20_000,
@@ -405,16 +433,16 @@ impl Machine {
             0 => self.transfer_bytes(),
             n => u64::from(n),
         };
-        self.phases_of(op.kind, op.planes.max(1), bytes)
+        self.phases_of(op.kind, op.planes.max(1), bytes, op.sensing)
     }
 
     /// As [`phases`](Self::phases), with the bytes a plane taken literally.
     #[must_use]
-    pub fn phases_of(&self, kind: OpKind, planes: u32, bytes: u64) -> Phases {
+    pub fn phases_of(&self, kind: OpKind, planes: u32, bytes: u64, sensing: Sensing) -> Phases {
         let planes = u64::from(planes);
         let full = Phases {
             bus_1_ns: self.first_bus_ns(kind, planes, bytes),
-            cell_1_ns: self.first_cell_ns(kind).min(TIME_MAX_NS),
+            cell_1_ns: self.first_cell_ns(kind, sensing).min(TIME_MAX_NS),
             bus_2_ns: self.second_bus_ns(kind, planes, bytes),
             cell_2_ns: match kind {
                 OpKind::CopyBack => self.t_prog_ns.min(TIME_MAX_NS),
@@ -476,9 +504,22 @@ impl Machine {
         }
     }
 
-    const fn first_cell_ns(&self, kind: OpKind) -> u64 {
+    /// Command and address cycles of a read retry; they hold the die alone.
+    pub(crate) const fn retry_cycles_ns(&self) -> u64 {
+        self.cycles_ns(7)
+    }
+
+    fn sense_ns(&self, sensing: Sensing) -> u64 {
+        let of_type = usize::from(sensing.page_type).checked_sub(1);
+        let of_type = of_type.and_then(|place| self.t_r_by_page_ns.get(place));
+        let once_ns = of_type.copied().unwrap_or(self.t_r_ns);
+        let again_ns = add_ns(once_ns, self.retry_cycles_ns());
+        add_ns(once_ns, mul_ns(again_ns, sensing.retries.into()))
+    }
+
+    fn first_cell_ns(&self, kind: OpKind, sensing: Sensing) -> u64 {
         match kind {
-            OpKind::Read | OpKind::CopyBack => self.t_r_ns,
+            OpKind::Read | OpKind::CopyBack => self.sense_ns(sensing),
             OpKind::Program => self.t_prog_ns,
             OpKind::Erase => self.t_bers_ns,
             OpKind::OobRead => self.t_r_oob_ns,

@@ -62,6 +62,15 @@ pub struct DeviceSettings {
     pub pages_per_block: u32,
     /// Page read, cell time, us.
     pub t_r_us: f64,
+    /// Page read by page number in the block, modulo their number, cell time, us; left out if all pages take the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub t_r_by_page_us: Vec<f64>,
+    /// Erases of a block from which each of its page reads needs one more retry; left out if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub read_retry: Vec<u32>,
+    /// Erases that each block is taken to have had before, as far as retries go.
+    #[serde(default)]
+    pub erases_before: u32,
     /// Page program, cell time, us.
     pub t_prog_us: f64,
     /// Block erase, cell time, us.
@@ -103,6 +112,14 @@ impl DeviceSettings {
             oob_bytes: part.oob_bytes,
             pages_per_block: part.pages_per_block,
             t_r_us: us(part.t_r_ns),
+            t_r_by_page_us: part
+                .t_r_by_page_ns
+                .as_slice()
+                .iter()
+                .map(|&ns| us(ns))
+                .collect(),
+            read_retry: device.read_retry.clone(),
+            erases_before: device.erases_before,
             t_prog_us: us(part.t_prog_ns),
             t_bers_us: us(part.t_bers_ns),
             in_ps: part.in_ps,

@@ -48,6 +48,9 @@ pub struct Stats {
     pub pcm_writes: u64,
     /// Copies that stayed inside the die.
     pub copybacks: u64,
+    /// Times that a page was read again because its block is worn (docs/chips.md).
+    #[serde(default)]
+    pub read_retries: u64,
     /// Accesses to tables in a DRAM chip; left out if the scheme has none there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dram_accesses: Option<f64>,
@@ -83,6 +86,7 @@ impl Stats {
             pcm_reads: c.pcm_reads,
             pcm_writes: c.pcm_writes,
             copybacks: from.fine.copybacks,
+            read_retries: from.fine.read_retries,
             dram_accesses: from.scheme.dram_accesses.map(|n| n as f64),
             own: Own::new(),
         };

@@ -10,7 +10,7 @@ mod worked;
 use floatgate_core::pcm::PcmSetup;
 
 use super::list::ListOp;
-use super::{Allocation, Clock, Completion, FlashOp, Machine, Mode, OpKind};
+use super::{Allocation, Clock, Completion, FlashOp, Machine, Mode, OpKind, Sensing};
 
 /// The part `ssdsim` in mode `onfi` (docs/spec/timing.md, section 8).
 fn ssdsim(channels: u32, dies: u32) -> Machine {
@@ -28,6 +28,7 @@ fn op(kind: OpKind, die: u32) -> ListOp {
         die: (!kind.is_pcm()).then_some(die),
         planes: 1,
         bytes: None,
+        sensing: Sensing::default(),
         after: Vec::new(),
         at: 0,
     }
@@ -55,6 +56,7 @@ impl ListOp {
         FlashOp {
             planes: self.planes,
             bytes: self.bytes.unwrap_or(0),
+            sensing: self.sensing,
             ..FlashOp::new(self.op, self.die.unwrap_or(0))
         }
     }
@@ -130,6 +132,7 @@ fn random_machine(rng: &mut Rng) -> Machine {
     };
     Machine {
         t_r_ns: time(20_000),
+        t_r_by_page_ns: vec![time(15_000), time(25_000), time(20_000)],
         t_prog_ns: time(200_000),
         t_bers_ns: time(1_500_000),
         t_r_oob_ns: time(20_000),
@@ -157,6 +160,12 @@ fn random_op(rng: &mut Rng, machine: &Machine) -> ListOp {
     );
     if rng.chance(20) {
         new.planes = rng.pick(&[2, 4]);
+    }
+    if rng.chance(20) {
+        new.sensing = Sensing {
+            page_type: rng.below(4) as u8,
+            retries: rng.below(3) as u8,
+        };
     }
     if rng.chance(20) {
         new.bytes = Some(rng.pick(&[528, 1056, 1584]));

@@ -170,6 +170,34 @@ fn planes_and_sub_pages() {
     }
 }
 
+/// Three bits a cell, read in 15, 25 and 40 us; two retries more than double that.
+#[test]
+fn reads_by_page_type_and_again() {
+    let sensed = |kind, page_type, retries| ListOp {
+        sensing: Sensing { page_type, retries },
+        ..op(kind, 0)
+    };
+    let machine = Machine {
+        t_r_by_page_ns: vec![15_000, 25_000, 40_000],
+        ..ssdsim(1, 1)
+    };
+    for (one, end) in [
+        (sensed(Read, 0, 0), 175 + 20_000 + 52_800),
+        (sensed(Read, 1, 0), 175 + 15_000 + 52_800),
+        (sensed(Read, 3, 0), 175 + 40_000 + 52_800),
+        (sensed(Read, 2, 2), 175 + 3 * 25_000 + 2 * 175 + 52_800),
+        (
+            sensed(CopyBack, 3, 1),
+            175 + 2 * 40_000 + 175 + 175 + 200_000,
+        ),
+        // What is no page read has nothing of it.
+        (sensed(OobRead, 3, 2), 175 + 20_000 + 1600),
+        (sensed(Program, 3, 2), 252_975),
+    ] {
+        expect(&machine, &[one], &[(0, end)]);
+    }
+}
+
 #[test]
 fn hat_read_that_misses() {
     let ops = [
