@@ -9,6 +9,7 @@
 from importlib.metadata import version
 
 from . import plot
+from ._fleet import Fleet, fleet
 from ._run import Run, simulate
 from ._sweep import Sweep, sweep
 from ._traces import read_trace, trace_info
@@ -16,10 +17,12 @@ from .errors import BugError, FloatgateError, InputError
 
 __all__ = [
     "BugError",
+    "Fleet",
     "FloatgateError",
     "InputError",
     "Run",
     "Sweep",
+    "fleet",
     "plot",
     "read_trace",
     "simulate",

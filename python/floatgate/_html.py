@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
+from arro3.core import Table
+
 STYLE = "border-collapse:collapse;font-variant-numeric:tabular-nums"
 
 
@@ -69,6 +71,13 @@ def of_run(record: Mapping[str, Any], document: Mapping[str, Any], summary: Mapp
     )
 
 
+def dictionaries(table: Table) -> list[dict[str, Any]]:
+    """The rows of a table as dictionaries."""
+    names = table.column_names
+    columns = [table[name].to_pylist() for name in names]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
 SHOWN = 40
 """Rows of a sweep that a notebook shows."""
 
@@ -96,3 +105,15 @@ def of_sweep(document: Mapping[str, Any], cells: list[dict[str, Any]]) -> str:
 def row_of(cells: list[str], tag: str = "td") -> str:
     """A row of a table."""
     return f"<tr>{''.join(f'<{tag}>{cell}</{tag}>' for cell in cells)}</tr>"
+
+
+def of_fleet(results: list[dict[str, Any]], failures: str | None) -> str:
+    """A fleet as a notebook shows it: how write amplification and the 99th percentile spread over the volumes."""
+    lines = [row_of(["scheme", "volumes", "figure", "min", "median", "p95", "max"], "th")]
+    for result in results:
+        for key, tell in (("write_amplification", short), ("response_p99_us", micros)):
+            spread = result[key] or {}
+            values = [tell(spread.get(at)) for at in ("min", "median", "p95", "max")]
+            lines.append(row_of([escape(result["scheme"]), short(spread.get("volumes")), key.replace("_", " "), *values]))
+    lost = f"<p>{escape(failures)}</p>" if failures else ""
+    return f'<div><table style="{STYLE}">{"".join(lines)}</table>{lost}</div>'

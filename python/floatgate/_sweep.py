@@ -45,9 +45,7 @@ class Sweep:
     @property
     def rows(self) -> list[dict[str, Any]]:
         """The same as dictionaries."""
-        names = self.table.column_names
-        columns = [self.table[name].to_pylist() for name in names]
-        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        return _html.dictionaries(self.table)
 
     @property
     def failed(self) -> list[dict[str, Any]]:

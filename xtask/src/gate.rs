@@ -93,7 +93,7 @@ fn whole(steps: &mut Steps) {
         steps.step("the papers, quick form", papers);
         steps.step("file systems of this kernel", kernel::short);
         // After the command, with which it shares what is compiled.
-        steps.step("Python: wheel, tests, types", python::check);
+        steps.step(python::STEP, python::check);
     }
     steps.step("instructions", instructions::check);
     steps.step("planted bugs, a sample", mutants::sample);

@@ -43,6 +43,8 @@ enum Chore {
     Scheme(scheme::SchemeArgs),
     /// Counts the instructions that a host write costs, against xtask/instructions.json; part of test
     Instructions,
+    /// Builds the wheel for Python, installs it below the target folder and runs its tests; part of test
+    Python,
 }
 
 fn main() -> ExitCode {
@@ -55,6 +57,11 @@ fn main() -> ExitCode {
         Chore::Instructions => {
             let mut steps = Steps::default();
             steps.step("instructions", instructions::check);
+            steps.report()
+        }
+        Chore::Python => {
+            let mut steps = Steps::default();
+            steps.step(python::STEP, python::check);
             steps.report()
         }
     }
@@ -96,7 +103,14 @@ mod tests {
 
     #[test]
     fn every_chore_has_help_of_its_own() {
-        for chore in ["test", "torture", "fuzz", "mutants", "instructions"] {
+        for chore in [
+            "test",
+            "torture",
+            "fuzz",
+            "mutants",
+            "instructions",
+            "python",
+        ] {
             let help = refused(&[chore, "--help"]);
             assert_eq!(help.kind(), ErrorKind::DisplayHelp);
             assert_eq!(help.exit_code(), 0);

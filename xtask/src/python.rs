@@ -6,8 +6,11 @@ use std::process::Command;
 use crate::process::{root, run, target, works};
 use crate::steps::Outcome;
 
-/// What tests a wheel beside what the wheel itself asks for.
+/// What builds the wheel.
 const BUILDER: &str = "maturin>=1.9,<2";
+
+/// What the step is called.
+pub const STEP: &str = "Python: wheel, tests, types";
 
 /// Builds the wheel, installs it and runs its tests.
 pub fn check() -> Outcome {

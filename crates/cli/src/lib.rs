@@ -17,6 +17,7 @@
 //! | [`report`] | the HTML report |
 //! | [`bare`] | the loop that benchmarks are told against |
 //! | `states` | files of saved devices |
+//! | `laid` | rows of results, for a file or a program |
 //! | `traces`, `memory`, `notes`, `table`, `output`, `progress`, `signals` | traces, memory, remarks on results, text, files, Ctrl-C |
 
 mod args;
@@ -25,6 +26,7 @@ mod commands;
 mod comparison;
 pub mod config;
 pub mod errors;
+mod laid;
 pub mod library;
 mod memory;
 mod notes;

@@ -5,12 +5,14 @@ use floatgate_trace::stats::Statistics;
 
 pub use floatgate_catalog::Scheme;
 
-pub use crate::args::{InfoArgs, RunArgs, SweepArgs};
+pub use crate::args::{FleetArgs, InfoArgs, RunArgs, SweepArgs};
+pub use crate::commands::fleet::{Asked as Fleet, Replayed};
 pub use crate::commands::single::{Ready, Single};
 pub use crate::commands::sweep::Planned;
 pub use crate::commands::sweep::elsewhere::{Errand, Sent, play};
 pub use crate::commands::sweep::play::Played;
-pub use crate::commands::sweep::rows::{Laid, text as sweep_text, write as write_sweep};
+pub use crate::commands::sweep::rows::{laid, text as sweep_text, write as write_sweep};
+pub use crate::laid::Laid;
 pub use crate::report::{text, why};
 pub use crate::traces::{About, Decoded, Frame};
 
@@ -48,6 +50,17 @@ pub fn sweep_args(words: &[String]) -> Outcome<SweepArgs> {
     match command(&["sweep"], words)? {
         Command::Sweep(args) => Ok(args),
         _ => Err(Problem::bug("these are no arguments of sweep")),
+    }
+}
+
+/// The arguments of `floatgate fleet`.
+///
+/// # Errors
+/// What a word does not mean.
+pub fn fleet_args(words: &[String]) -> Outcome<FleetArgs> {
+    match command(&["fleet"], words)? {
+        Command::Fleet(args) => Ok(args),
+        _ => Err(Problem::bug("these are no arguments of fleet")),
     }
 }
 

@@ -2,6 +2,7 @@
 //! written in Python (`python/floatgate`).
 
 mod errors;
+mod fleet;
 mod frames;
 mod pulse;
 mod run;
@@ -35,6 +36,8 @@ mod _floatgate {
 
     #[pymodule_export]
     const FRAME: &str = crate::run::FRAME;
+    #[pymodule_export]
+    use crate::fleet::fleet;
     #[pymodule_export]
     use crate::run::simulate;
     #[pymodule_export]

@@ -1,6 +1,7 @@
 //! The pulse of long work: now and then it asks Python whether to go on, and tells it how far it is.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use floatgate::errors::Outcome;
@@ -50,6 +51,38 @@ impl Pulse {
             resume_unwind(Box::new(Stopped));
         }
     }
+}
+
+/// Does work that has threads of its own; only this one hears of Ctrl-C. The work calls what it is given now and then, by
+/// any of its threads.
+///
+/// # Errors
+/// As [`interruptible`].
+pub fn interruptible_threads<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&(dyn Fn() + Sync)) -> Outcome<T> + Send,
+) -> PyResult<T> {
+    let stop = AtomicBool::new(false);
+    let beat = || {
+        if stop.load(Ordering::Relaxed) {
+            resume_unwind(Box::new(Stopped));
+        }
+    };
+    interruptible(py, None, |pulse| {
+        std::thread::scope(|scope| {
+            let working = scope.spawn(|| work(&beat));
+            let asked = catch_unwind(AssertUnwindSafe(|| {
+                while !working.is_finished() {
+                    std::thread::sleep(BETWEEN);
+                    pulse.beat("plays", 0);
+                }
+            }));
+            stop.store(asked.is_err(), Ordering::Relaxed);
+            let done = working.join().unwrap_or_else(|panic| resume_unwind(panic));
+            asked.unwrap_or_else(|panic| resume_unwind(panic));
+            done
+        })
+    })
 }
 
 /// Does work without holding the interpreter; it ends early if Python wants it to. `tell` is called with what is at

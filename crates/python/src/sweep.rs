@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use floatgate::errors::{Outcome, Problem};
 use floatgate::library::{
-    self, Errand, Laid, Planned, Played, Sent, sweep_args, sweep_text, write_sweep,
+    self, Errand, Planned, Played, Sent, sweep_args, sweep_text, write_sweep,
 };
 use floatgate_sim::record::sweep::SweepDocument;
 use floatgate_sim::run::Progress;
@@ -101,14 +101,7 @@ fn document(py: Python<'_>, text: &str) -> PyResult<SweepDocument> {
 /// The rows of a document as a table.
 #[pyfunction]
 pub fn sweep_table<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
-    let laid = Laid::of(&document(py, text)?);
-    let columns = laid
-        .columns
-        .iter()
-        .map(|(name, kind)| (name.as_str(), *kind));
-    let mut rows = Rows::named(columns, laid.texts);
-    laid.rows.iter().for_each(|row| rows.row(row));
-    rows.finish()?.into_arro3(py)
+    Rows::of(library::laid(&document(py, text)?))?.into_arro3(py)
 }
 
 /// What `floatgate sweep` prints of a document.

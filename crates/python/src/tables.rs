@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_array::builder::{Float64Builder, StringBuilder, UInt32Builder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use floatgate::library::Laid;
 use floatgate_trace::columns::{Column, Kind, NONE};
 use pyo3::prelude::*;
 use pyo3_arrow::PyTable;
@@ -86,7 +87,7 @@ impl Rows {
     }
 
     /// The same; cells of texts name these by their places.
-    pub fn named<'a>(
+    fn named<'a>(
         columns: impl Iterator<Item = (&'a str, Kind)> + Clone,
         texts: Vec<String>,
     ) -> Self {
@@ -98,6 +99,20 @@ impl Rows {
             rows: 0,
             batches: Vec::new(),
         }
+    }
+
+    /// The table of rows that are laid out.
+    ///
+    /// # Errors
+    /// If Python cannot take it.
+    pub fn of(laid: Laid) -> PyResult<PyTable> {
+        let columns = laid
+            .columns
+            .iter()
+            .map(|(name, kind)| (name.as_str(), *kind));
+        let mut rows = Self::named(columns, laid.texts);
+        laid.rows.iter().for_each(|row| rows.row(row));
+        rows.finish()
     }
 
     /// Adds a row, a cell for every column.

@@ -42,11 +42,11 @@ pub struct Input {
 }
 
 impl Input {
-    /// Reads all files once.
+    /// Reads all files once. `beat` is called now and then meanwhile.
     ///
     /// # Errors
     /// If none of them has a volume, or the temporary file cannot be written.
-    pub fn read(choice: Choice, by: Option<VolumesBy>) -> Outcome<Self> {
+    pub fn read(choice: Choice, by: Option<VolumesBy>, beat: &dyn Fn()) -> Outcome<Self> {
         let files: Vec<Choice> = choice.each().collect();
         let labels = labels(&files);
         let sizes = files.iter().map(|file| file_bytes(&file.name()));
@@ -59,6 +59,7 @@ impl Input {
             bar.message(label);
             match take(&mut splitter, file, label, files.len(), by, &|now| {
                 bar.set(read_bytes + now);
+                beat();
             })? {
                 Ok(part) => add(&mut counts, &part),
                 Err(error) => broken.push((label.clone(), error)),

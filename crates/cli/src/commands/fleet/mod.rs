@@ -6,64 +6,118 @@ mod rows;
 mod summary;
 
 use floatgate_catalog::Scheme;
+use floatgate_sim::record::fleet::FleetDocument;
 
 use super::study::{REPORT_FLAG, Study, write_report};
 use super::variant::Variant;
 use crate::args::FleetArgs;
 use crate::config::sizing::Failure;
 use crate::errors::{Outcome, Problem};
+use crate::laid::Laid;
 use crate::output;
 use crate::table::some;
 
 use input::Input;
-use play::Fleet;
+use play::{Beat, Fleet};
 
 /// The scheme of a fleet that names none.
 const DEFAULT_SCHEME: &str = "page";
 
 /// Splits the trace, replays every volume under every scheme, writes the rows and prints the summary.
 pub fn run(args: &FleetArgs, schemes: &[Scheme]) -> Outcome<()> {
-    let files: Vec<String> = [&args.traces[..], &args.setup.trace[..]].concat();
-    let mut study = Study::of(&args.setup, &files, schemes)?;
-    if files.is_empty() && study.settings.get("trace.file").is_none() {
-        return Err(Problem::new("no trace was named").help(
-            "floatgate fleet TRACE..., a file or a folder; `floatgate fleet --help` has examples",
-        ));
-    }
-    let chosen = chosen(args, &study, schemes)?;
-    let named: Vec<&Scheme> = chosen.iter().map(|variant| variant.scheme).collect();
-    study.settings.check_options(&named)?;
-    study.choice = study.choice.with_folders_read()?;
-    let outputs = [
-        (REPORT_FLAG, args.setup.report.as_deref()),
-        ("--out", args.out.as_deref()),
-    ];
-    study.check_files(&args.setup, [], &outputs)?;
+    let asked = Asked::of(args, schemes)?;
     let out = match &args.out {
         // A name that cannot be written shows before the work, not after it.
         Some(path) => Some((path, rows::create(path)?)),
         None => None,
     };
-    let input = Input::read(study.choice.clone(), args.volumes_by)?;
-    output::tell(&format!("Trace:  {}", input.describe()));
-    let fleet = Fleet::new(&study, &input, schemes, &chosen, args.jobs);
-    output::tell(&format!("Device: {}; {}", fleet.describe(), fleet.limits()));
-    let rows = fleet.play();
+    let replayed = asked.replay(args, &|| {}, &mut |line| output::tell(line))?;
     if let Some((path, table)) = out {
-        let written = rows::write(table, &input, &chosen, &rows)?;
+        let written = replayed.rows.write(table)?;
         let rows = some(written.rows, "row");
         output::tell(&format!("Volumes: {rows} in {}", path.display()));
     }
-    let summary = summary::of(&study, &input, &chosen, fleet.describe(), &rows);
+    let summary = &replayed.summary;
     if args.setup.json {
-        output::print_json(&summary)?;
+        output::print_json(summary)?;
     } else {
-        output::print(&summary::text(&summary))?;
+        output::print(&summary::text(summary))?;
     }
     if let Some(path) = &args.setup.report {
-        write_report(path, &crate::report::fleet_html(&summary))?;
+        write_report(path, &crate::report::fleet_html(summary))?;
     }
-    failures(&input, &chosen, &rows)
+    replayed.failures
+}
+
+/// A fleet whose settings are right one by one. Its traces have not been opened yet.
+pub struct Asked<'a> {
+    study: Study,
+    chosen: Vec<Variant<'a>>,
+    schemes: &'a [Scheme],
+}
+
+/// What came of a fleet.
+pub struct Replayed {
+    /// How figures spread over the volumes.
+    pub summary: FleetDocument,
+    /// One row a volume and scheme.
+    pub rows: Laid,
+    /// The problem, if not every volume could be replayed.
+    pub failures: Outcome<()>,
+}
+
+impl<'a> Asked<'a> {
+    /// Reads and checks the settings, and whether the files can be written that are asked for.
+    ///
+    /// # Errors
+    /// Points at what is wrong.
+    pub fn of(args: &FleetArgs, schemes: &'a [Scheme]) -> Outcome<Self> {
+        let files: Vec<String> = [&args.traces[..], &args.setup.trace[..]].concat();
+        let mut study = Study::of(&args.setup, &files, schemes)?;
+        if files.is_empty() && study.settings.get("trace.file").is_none() {
+            return Err(Problem::new("no trace was named").help(
+                "floatgate fleet TRACE..., a file or a folder; `floatgate fleet --help` has examples",
+            ));
+        }
+        let chosen = chosen(args, &study, schemes)?;
+        let named: Vec<&Scheme> = chosen.iter().map(|variant| variant.scheme).collect();
+        study.settings.check_options(&named)?;
+        study.choice = study.choice.with_folders_read()?;
+        let outputs = [
+            (REPORT_FLAG, args.setup.report.as_deref()),
+            ("--out", args.out.as_deref()),
+        ];
+        study.check_files(&args.setup, [], &outputs)?;
+        Ok(Self {
+            study,
+            chosen,
+            schemes,
+        })
+    }
+
+    /// Splits the trace and replays every volume under every scheme. `beat` is called now and then by all threads;
+    /// `tell` with what is to be said before the work.
+    ///
+    /// # Errors
+    /// If nothing of the trace can be read.
+    pub fn replay(
+        &self,
+        args: &FleetArgs,
+        beat: Beat<'_>,
+        tell: &mut dyn FnMut(&str),
+    ) -> Outcome<Replayed> {
+        let (study, chosen) = (&self.study, &self.chosen);
+        let input = Input::read(study.choice.clone(), args.volumes_by, beat)?;
+        tell(&format!("Trace:  {}", input.describe()));
+        let fleet = Fleet::new(study, &input, self.schemes, chosen, args.jobs, beat);
+        tell(&format!("Device: {}; {}", fleet.describe(), fleet.limits()));
+        let rows = fleet.play();
+        Ok(Replayed {
+            summary: summary::of(study, &input, chosen, fleet.describe(), &rows),
+            failures: failures(&input, chosen, &rows),
+            rows: rows::laid(&input, chosen, &rows),
+        })
+    }
 }
 
 /// What to run: as named, or the scheme of the configuration, or page mapping.

@@ -1,5 +1,7 @@
 //! The volumes of a fleet on devices of their own, some at a time.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use floatgate_catalog::Scheme;
 use floatgate_sim::run::{Progress, Source};
 use floatgate_trace::split::VolumeReader;
@@ -20,6 +22,9 @@ use crate::table::bytes;
 /// Requests looked at together before the run.
 const BATCH: usize = 1 << 12;
 
+/// Is called now and then, by all threads that work; one that unwinds from it ends the work.
+pub type Beat<'a> = &'a (dyn Fn() + Sync);
+
 /// Volumes and schemes to be brought together.
 pub struct Fleet<'a> {
     study: &'a Study,
@@ -29,6 +34,7 @@ pub struct Fleet<'a> {
     chosen: &'a [Variant<'a>],
     workers: usize,
     memory: Budget,
+    beat: Beat<'a>,
 }
 
 /// The device of a volume.
@@ -45,6 +51,7 @@ impl<'a> Fleet<'a> {
         schemes: &'a [Scheme],
         chosen: &'a [Variant<'a>],
         jobs: Option<u32>,
+        beat: Beat<'a>,
     ) -> Self {
         let tasks = input.volumes.len() * chosen.len();
         Self {
@@ -54,6 +61,7 @@ impl<'a> Fleet<'a> {
             chosen,
             workers: parallel::workers(jobs, &study.settings, tasks),
             memory: Budget::of_what_is_free(),
+            beat,
         }
     }
 
@@ -88,7 +96,10 @@ impl<'a> Fleet<'a> {
         let requests_of = |volume: usize| volumes[volume].requests;
         let devices = parallel::all(volumes.len(), self.workers, requests_of, |volume| {
             bar.message(format!("device of {}", volumes[volume].name));
-            let device = self.device(&volumes[volume]);
+            // Work that is ended unwinds; a thread that died of it would be told as a panic.
+            let device = catch_unwind(AssertUnwindSafe(|| self.device(&volumes[volume])));
+            let device =
+                device.unwrap_or_else(|_| Err(Failure::Bug("it could not be sized".into())));
             bar.add(volumes[volume].requests);
             device
         });
@@ -143,6 +154,7 @@ impl<'a> Fleet<'a> {
             }
             scan.add(&batch);
             batch.clear();
+            (self.beat)();
         }
         let (settings, extent) = (&self.study.settings, &scan.extent);
         let failed = |problem: Problem| Failure::Trace(problem.message().to_string());
@@ -170,6 +182,7 @@ impl<'a> Fleet<'a> {
         let _lease = self.memory.take(need).map_err(failed)?;
         bar.message(format!("{} {}", entry.name, variant.label));
         let mut progress = |step| {
+            (self.beat)();
             if let Progress::Played(n) = step {
                 bar.add(n);
             }

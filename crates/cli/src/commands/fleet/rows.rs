@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use floatgate_sim::record::Record;
-use floatgate_trace::columns::{Column, Kind, NONE, TableSummary, TableWriter};
+use floatgate_trace::columns::{Column, Kind, NONE, TableWriter};
 
 use super::input::Input;
 use crate::commands::variant::Variant;
 use crate::config::resolve::Plan;
 use crate::config::sizing::Failure;
 use crate::errors::Outcome;
+use crate::laid::Laid;
 use crate::notes;
 
 /// What a volume came to under a scheme.
@@ -175,23 +176,22 @@ pub fn create(path: &Path) -> Outcome<TableWriter> {
     Ok(TableWriter::create(path, &COLUMNS)?)
 }
 
-/// Writes all rows and ends the file.
-///
-/// # Errors
-/// If it cannot be written.
-pub fn write(
-    mut table: TableWriter,
-    input: &Input,
-    chosen: &[Variant<'_>],
-    rows: &[Row],
-) -> Outcome<TableSummary> {
-    let schemes: Vec<u64> = chosen.iter().map(|v| table.text(&*v.label)).collect();
-    let names: Vec<u64> = input.volumes.iter().map(|v| table.text(&*v.name)).collect();
+/// The rows, laid out.
+pub fn laid(input: &Input, chosen: &[Variant<'_>], rows: &[Row]) -> Laid {
+    let columns = COLUMNS
+        .iter()
+        .map(|column| (column.name.into(), column.kind));
+    let mut laid = Laid {
+        columns: columns.collect(),
+        ..Laid::default()
+    };
+    let schemes: Vec<u64> = chosen.iter().map(|v| laid.text(&*v.label)).collect();
+    let names: Vec<u64> = input.volumes.iter().map(|v| laid.text(&*v.name)).collect();
     for row in rows {
         let volume = &input.volumes[row.volume];
         let error = match &row.measured {
             Ok(_) => NONE,
-            Err(failure) => table.text(text_of(failure)),
+            Err(failure) => laid.text(text_of(failure)),
         };
         let head = [
             names[row.volume],
@@ -203,7 +203,7 @@ pub fn write(
         ];
         let empty = [NONE; MEASURED.len() + OWN.len()];
         let cells = row.measured.as_ref().map_or(&empty[..], |of| &of.cells);
-        table.row(&[&head[..], cells].concat())?;
+        laid.rows.push([&head[..], cells].concat());
     }
-    Ok(table.finish()?)
+    laid
 }

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::errors::{Outcome, Problem};
+use crate::laid::Laid;
 use crate::output;
 use crate::table::{Table, bytes, count, energy, micros, short, short_or_dash};
 
@@ -53,63 +54,44 @@ pub fn write(path: &Path, document: &SweepDocument) -> Outcome<()> {
     if is_json(path) {
         return output::write_file(OUT_FLAG, path, &output::json(document)?);
     }
-    let laid = Laid::of(document);
-    let mut table = TableWriter::create(path, leaked(laid.columns))?;
-    for text in laid.texts {
-        table.text(text);
-    }
-    laid.rows.iter().try_for_each(|row| table.row(row))?;
-    table.finish()?;
+    let laid = laid(document);
+    let table = TableWriter::create(path, leaked(laid.columns.clone()))?;
+    laid.write(table)?;
     Ok(())
 }
 
 /// The rows, laid out.
-pub struct Laid {
-    /// Names and kinds of the columns.
-    pub columns: Vec<(String, Kind)>,
-    /// The texts that cells name by their places.
-    pub texts: Vec<String>,
-    /// The cells of each row.
-    pub rows: Vec<Vec<u64>>,
-}
-
-impl Laid {
-    /// The rows of a sweep.
-    pub fn of(document: &SweepDocument) -> Self {
-        let fields = [fields("SweepDevice"), fields("SweepFigures")];
-        let mut texts = Vec::new();
-        let cells = document.cells.iter();
-        let rows = cells.map(|cell| row(document, cell, &fields, &mut texts));
-        Self {
-            rows: rows.collect(),
-            columns: columns(&document.varied, &fields),
-            texts,
-        }
+pub fn laid(document: &SweepDocument) -> Laid {
+    let fields = [fields("SweepDevice"), fields("SweepFigures")];
+    let mut laid = Laid {
+        columns: columns(&document.varied, &fields),
+        ..Laid::default()
+    };
+    for cell in &document.cells {
+        let row = row(document, cell, &fields, &mut laid);
+        laid.rows.push(row);
     }
+    laid
 }
 
 fn row(
     document: &SweepDocument,
     cell: &SweepCell,
     fields: &[Vec<(String, Kind)>; 2],
-    texts: &mut Vec<String>,
+    laid: &mut Laid,
 ) -> Vec<u64> {
-    let mut text = |text: String| {
-        texts.push(text);
-        texts.len() as u64 - 1
-    };
     let mut row = Vec::new();
     for (key, value) in document.varied.iter().zip(cell.varied.values()) {
         row.push(match kind(key) {
-            Kind::Text => text(value.to_string()),
+            Kind::Text => laid.text(value.to_string()),
             _ => bits(&serde_json::to_value(value).unwrap_or_default(), kind(key)),
         });
     }
     let (outcome, reason) = outcome(cell);
-    row.push(text(cell.trace.clone()));
-    row.push(text(cell.scheme.clone()));
+    row.push(laid.text(&*cell.trace));
+    row.push(laid.text(&*cell.scheme));
     row.push(outcome);
-    row.push(reason.map_or(NONE, |reason| text(reason.into())));
+    row.push(reason.map_or(NONE, |reason| laid.text(reason)));
     push(&mut row, &fields[0], &cell.device);
     push(&mut row, &fields[1], &cell.figures);
     row
