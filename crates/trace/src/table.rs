@@ -51,7 +51,7 @@ pub fn cells(request: &Request) -> [u64; COLUMNS.len()] {
 ///
 /// let write = Request { arrival_ns: 7, op: Op::Write, volume: 0, stream: Stream::NONE, offset: 0, bytes: 4096 };
 /// let mut reader = table::open("frame", Arc::new(vec![write]), &OpenOptions::default())?;
-/// assert_eq!(reader.next()?.map(|request| request.arrival_ns), Some(0));
+/// assert_eq!(reader.next()?.map(|request| request.arrival_ns), Some(7));
 /// assert_eq!(reader.next()?, None);
 /// # Ok::<(), floatgate_trace::TraceError>(())
 /// ```
