@@ -141,6 +141,18 @@ pub trait Described: Sized {
         false
     }
 
+    /// Whether it asks how busy dies are ([`Flash::free_at_ns`](crate::flash::Flash::free_at_ns)).
+    fn weighs_dies(options: &Self::Options) -> bool {
+        let _ = options;
+        false
+    }
+
+    /// Whether it has a use for idle time with these options, if it [has one](crate::ftl::Ftl::USES_IDLE_TIME) at all.
+    fn uses_idle_time(options: &Self::Options) -> bool {
+        let _ = options;
+        true
+    }
+
     /// Whether it must know the whole run in advance ([`Ftl::foretell`](crate::ftl::Ftl::foretell)); where requests come
     /// live it cannot run. The refusal says which option is to blame.
     ///

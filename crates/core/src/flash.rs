@@ -190,6 +190,13 @@ pub trait Flash {
         self.ledger().erase_count(block)
     }
 
+    /// When a die is expected to have done all that it has been called for, in nanoseconds of the time of a
+    /// [`Tick`](crate::ftl::Tick); 0 where nobody keeps time, or nobody [asked](crate::described::Described::weighs_dies).
+    fn free_at_ns(&self, die: u32) -> u64 {
+        let _ = die;
+        0
+    }
+
     /// Starts background or timed work at that time; it lasts until the next host request.
     fn background(&mut self, at_ns: u64) {
         let _ = at_ns;

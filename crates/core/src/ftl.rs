@@ -170,7 +170,8 @@ pub struct Tick {
 pub trait Ftl: Described + Send + 'static {
     /// How it numbers logical pages: [`Lpn`], or [`DieLpn`](crate::address::DieLpn) if it is written for one die.
     type Page: LogicalPage;
-    /// Whether [`Ftl::tick`] uses [`Tick::idle_ns`]; if not, idle times need not be computed.
+    /// Whether [`Ftl::tick`] uses [`Tick::idle_ns`]; if not, idle times need not be computed. Where that is a matter of
+    /// the options, [`Described::uses_idle_time`] has the last word.
     const USES_IDLE_TIME: bool = false;
 
     /// Checks the configuration and makes a fresh device in the start state.

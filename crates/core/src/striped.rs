@@ -117,6 +117,14 @@ impl<S: Ftl<Page = DieLpn>> Described for Striped<S> {
         S::recovery_costs(geometry, options)
     }
 
+    fn uses_idle_time(options: &Self::Options) -> bool {
+        S::uses_idle_time(options)
+    }
+
+    fn weighs_dies(options: &Self::Options) -> bool {
+        S::weighs_dies(options)
+    }
+
     fn pcm(options: &S::Options) -> PcmSetup {
         S::pcm(options)
     }

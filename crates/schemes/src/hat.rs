@@ -32,16 +32,17 @@
 //! before the SMT read as in Algorithm 1, in time after it as in Fig. 6. The places themselves stand in one
 //! table for QMT and SMT alike: no counter depends on which of the two holds them.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::parts::map_cache::{CachePolicy, HitRatio, MapCache, Mark, Producers, Translation};
 use crate::parts::page_store::{Known, Moves};
-use crate::parts::placement::{House, PageOptions, Store};
+use crate::parts::placement::{House, PageOptions, Placement, Store};
 use floatgate_core::Refusal;
 use floatgate_core::address::{Lpn, Ppn};
 use floatgate_core::described::{ChipTimes, Described, RecoveryCost};
 use floatgate_core::flash::{Flash, Preload, Slot};
-use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, audited};
+use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Run, Start, Tick, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::pcm::{MAX_CHIPS, Pcm, PcmSetup, Recalled};
 use floatgate_core::report::{Observation, SchemeCounters, Table, bits_for};
@@ -253,6 +254,18 @@ impl Hat {
         }
     }
 
+    #[cold]
+    #[inline(never)]
+    fn idle<F: Flash>(&mut self, flash: &mut F, idle_ns: &Range<u64>) -> Result<(), F::Error> {
+        let qmt = &mut self.qmt;
+        let mut request = qmt.cache.begin();
+        let mut moved = Moved {
+            qmt,
+            request: &mut request,
+        };
+        self.store.idle(flash, idle_ns, &mut moved)
+    }
+
     fn write_in<F: Flash>(
         &mut self,
         flash: &mut F,
@@ -359,8 +372,16 @@ impl Described for Hat {
             + MapCache::ram_bytes(geometry.logical_pages, options.entries())
     }
 
-    fn fit_to_chip(options: &mut HatOptions, _: ChipTimes) {
-        options.page.fit::<House>();
+    fn fit_to_chip(options: &mut HatOptions, chip: ChipTimes) {
+        options.page.fit::<House>(chip);
+    }
+
+    fn weighs_dies(options: &HatOptions) -> bool {
+        options.page.placement == Placement::Free
+    }
+
+    fn uses_idle_time(options: &HatOptions) -> bool {
+        options.page.idle.is_on()
     }
 
     fn uses_streams(options: &HatOptions) -> bool {
@@ -432,6 +453,7 @@ impl Described for Hat {
 
 impl Ftl for Hat {
     type Page = Lpn;
+    const USES_IDLE_TIME: bool = true;
 
     fn format<F: Preload>(
         space: &Space,
@@ -525,6 +547,14 @@ impl Ftl for Hat {
     fn trim<F: Flash>(&mut self, flash: &mut F, run: &Run) -> Result<(), F::Error> {
         run.iter().for_each(|(lpn, _)| self.trim_in(flash, lpn));
         Ok(())
+    }
+
+    #[inline(always)]
+    fn tick<F: Flash>(&mut self, flash: &mut F, tick: &Tick) -> Result<(), F::Error> {
+        match &tick.idle_ns {
+            Some(idle_ns) => self.idle(flash, idle_ns),
+            None => Ok(()),
+        }
     }
 
     fn shutdown<F: Flash>(&mut self, flash: &mut F) -> Result<(), F::Error> {

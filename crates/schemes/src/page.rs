@@ -26,12 +26,12 @@
 use std::sync::Arc;
 
 use crate::parts::page_store::Known;
-use crate::parts::placement::{House, PageOptions, Rules, Store};
+use crate::parts::placement::{House, PageOptions, Placement, Rules, Store};
 use floatgate_core::Refusal;
 use floatgate_core::address::{Lpn, Ppn};
 use floatgate_core::described::{ChipTimes, Described};
 use floatgate_core::flash::{Flash, Preload, Slot};
-use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Start, audited};
+use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Start, Tick, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::report::{Observation, SchemeCounters, Table, bits_for};
 use floatgate_core::state;
@@ -80,8 +80,16 @@ impl<R: Rules> Described for PageBy<R> {
         Store::<R>::ram_bytes(geometry, options)
     }
 
-    fn fit_to_chip(options: &mut PageOptions, _: ChipTimes) {
-        options.fit::<R>();
+    fn fit_to_chip(options: &mut PageOptions, chip: ChipTimes) {
+        options.fit::<R>(chip);
+    }
+
+    fn weighs_dies(options: &PageOptions) -> bool {
+        options.placement == Placement::Free
+    }
+
+    fn uses_idle_time(options: &PageOptions) -> bool {
+        options.idle.is_on()
     }
 
     fn uses_streams(options: &PageOptions) -> bool {
@@ -113,6 +121,7 @@ impl<R: Rules> Described for PageBy<R> {
 
 impl<R: Rules> Ftl for PageBy<R> {
     type Page = Lpn;
+    const USES_IDLE_TIME: bool = true;
 
     fn format<F: Preload>(
         space: &Space,
@@ -181,6 +190,14 @@ impl<R: Rules> Ftl for PageBy<R> {
         Ok(())
     }
 
+    #[inline(always)]
+    fn tick<F: Flash>(&mut self, flash: &mut F, tick: &Tick) -> Result<(), F::Error> {
+        match &tick.idle_ns {
+            Some(idle_ns) => self.store.idle(flash, idle_ns, &mut ()),
+            None => Ok(()),
+        }
+    }
+
     fn stream(&mut self, stream: Option<u32>) {
         self.store.stream(stream);
     }
@@ -218,6 +235,85 @@ mod tests {
         assert_eq!(bench.scheme().dram_accesses, Some(14 + 2 + 1 + 2));
         bench.ftl.reset_counters();
         assert_eq!(bench.scheme().dram_accesses, Some(0));
+    }
+}
+
+#[cfg(test)]
+mod idle_time {
+    use super::*;
+    use floatgate_testkit::suite::{Bench, Case};
+
+    /// Of the first two blocks one page and two are left.
+    fn bench(options: &[(&str, i64)]) -> Bench<Page> {
+        let mut case = Case::small(1, 6, 4, 2);
+        for (key, value) in options {
+            case = case.with(key, *value);
+        }
+        let mut bench = Bench::<Page>::new(&case).unwrap();
+        bench.play("W 0 3, W 4 2, W 0 1, W 1 1, W 2 1");
+        bench
+    }
+
+    fn idle(bench: &mut Bench<Page>, ns: u64) -> [u64; 2] {
+        let tick = Tick {
+            now_ns: ns,
+            idle_ns: Some(0..ns),
+        };
+        let before = bench.counters();
+        let Ok(()) = bench.ftl.tick(&mut bench.flash, &tick);
+        bench.ftl.audit(&bench.flash).unwrap();
+        let after = bench.counters();
+        [
+            after.programs.gc - before.programs.gc,
+            after.erases.gc - before.erases.gc,
+        ]
+    }
+
+    #[test]
+    fn an_idle_die_moves_a_slice_at_a_time_until_it_has_enough_erased_blocks() {
+        let mut bench = bench(&[
+            ("gc_idle", 4),
+            ("gc_idle_after_ns", 500),
+            ("gc_idle_valid", 50),
+            ("gc_slice", 1),
+            ("gc_move_ns", 1000),
+        ]);
+        assert_eq!(bench.ftl.store.erased_blocks(), 2);
+        assert_eq!(idle(&mut bench, 500), [0, 0], "too short");
+        // Blocks 2 and 0 have one valid page each at most, so each is a slice; the erase of the first belongs to it.
+        let first = idle(&mut bench, 501);
+        assert_eq!(first[1], 1, "one block is erased with its slice");
+        let rest = idle(&mut bench, 1 << 40);
+        assert!(rest[1] >= 1);
+        assert_eq!(bench.ftl.store.erased_blocks(), 4);
+        assert_eq!(idle(&mut bench, 1 << 40), [0, 0], "that is enough");
+    }
+
+    #[test]
+    fn a_block_can_be_left_half_empty() {
+        let mut bench = bench(&[
+            ("gc_idle", 6),
+            ("gc_idle_after_ns", 0),
+            ("gc_idle_valid", 50),
+            ("gc_slice", 1),
+            ("gc_move_ns", 1000),
+        ]);
+        let mut moved = 0;
+        let mut is_half_empty = false;
+        for _ in 0..8 {
+            let [programs, erases] = idle(&mut bench, 1);
+            assert!(programs <= 1, "one page a slice");
+            is_half_empty |= programs == 1 && erases == 0;
+            moved += programs;
+        }
+        assert!(is_half_empty && moved > 0);
+    }
+
+    #[test]
+    fn blocks_that_are_too_full_stay() {
+        let options = [("gc_idle", 6), ("gc_idle_after_ns", 0), ("gc_idle_valid", 0)];
+        let mut bench = bench(&options);
+        assert_eq!(idle(&mut bench, 1 << 40)[0], 0);
     }
 }
 

@@ -1,5 +1,5 @@
 //! A small fixed simulation whose instructions `cargo xtask instructions` counts:
-//! `instructions page-1|page-4|fast WRITES`.
+//! `instructions page-1|page-4|page-4-queued|fast WRITES`.
 
 use floatgate_core::options::Value;
 use floatgate_core::rng::SplitMix64;
@@ -59,12 +59,26 @@ fn run<S: Ftl<Page = Lpn>, C: Clock>(config: &RunConfig, writes: u64) {
     println!("{} ns", session.metrics.last_completion_ns);
 }
 
+/// A closed loop with a queue of 32, four dies a channel, and blocks of a usual size: collections of several dies share a bus.
+fn queued() -> RunConfig {
+    let mut config = config(4, 16);
+    config.device.part.pages_per_block = 4 * PAGES_PER_BLOCK;
+    config.device.logical_pages *= 4;
+    config.host = Host {
+        arrivals: Arrivals::Closed,
+        queue_depth: 32,
+        ..Host::default()
+    };
+    config
+}
+
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     let writes = args.get(2).and_then(|n| n.parse().ok()).unwrap_or(0);
     match args.get(1).map(String::as_str) {
         Some("page-1") => run::<Page, Closed>(&config(4, 4), writes),
         Some("page-4") => run::<Page, Events>(&config(2, 8), writes),
+        Some("page-4-queued") => run::<Page, Events>(&queued(), writes),
         Some("fast") => {
             let config = RunConfig {
                 options: vec![("log_blocks".into(), Value::Int(LOG_BLOCKS))],
@@ -72,6 +86,6 @@ fn main() {
             };
             run::<Striped<Fast>, Closed>(&config, writes);
         }
-        _ => eprintln!("instructions page-1|page-4|fast WRITES"),
+        _ => eprintln!("instructions page-1|page-4|page-4-queued|fast WRITES"),
     }
 }

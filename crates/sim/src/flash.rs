@@ -1,6 +1,7 @@
 //! The simulated flash: program rules and counters of the ledger, times of a clock, no data.
 
 mod cells;
+mod load;
 mod role;
 
 use std::convert::Infallible;
@@ -14,6 +15,7 @@ use floatgate_core::{Geometry, Lpn, Pbn, Ppn};
 use crate::clock::{Clock, Completion, FlashOp, OpKind};
 use crate::wear::{Levelling, Swap};
 use cells::Cells;
+use load::Load;
 use role::Role;
 
 /// What of the request in work is not a whole page.
@@ -70,6 +72,8 @@ pub struct SimFlash<C: Clock> {
     pcm_chips: u32,
     /// What the time of a read depends on, if on anything.
     cells: Option<Box<Cells>>,
+    /// How much each die has to do, if the scheme asks for that.
+    load: Option<Box<Load>>,
     /// What of the request in work is not a whole page, if anything is not.
     partial: Option<Partial>,
     /// Reads of old content that the programs of partly written pages wait for.
@@ -121,6 +125,7 @@ impl<C: Clock> SimFlash<C> {
             planes: machine.planes,
             pcm_chips: machine.pcm.chips.max(1),
             cells: Cells::of(machine),
+            load: None,
             partial: None,
             old_content: [None; 2],
             is_unusual: false,
@@ -169,6 +174,9 @@ impl<C: Clock> SimFlash<C> {
         self.host_pages_by_die.fill(0);
         self.not_before_ns = 0;
         self.at_ns = 0;
+        if let Some(load) = &mut self.load {
+            load.clear();
+        }
         self.copied_out.fill(C::Token::default());
     }
 
@@ -185,6 +193,9 @@ impl<C: Clock> SimFlash<C> {
         cause: Cause,
         after: C::Token,
     ) -> C::Token {
+        if let Some(load) = &mut self.load {
+            load.add(kind, die, 1, self.at_ns);
+        }
         let op = FlashOp::new(kind, die).on(page.0).because(cause);
         if kind == OpKind::Read && self.cells.is_some() {
             return self.issue_sensed(op, after);
@@ -200,6 +211,9 @@ impl<C: Clock> SimFlash<C> {
         cause: Cause,
         after: C::Token,
     ) -> C::Token {
+        if let Some(load) = &mut self.load {
+            load.add(OpKind::CopyBack, die, 1, self.at_ns);
+        }
         let op = FlashOp::new(OpKind::CopyBack, die).on(to.0).because(cause);
         let op = FlashOp { from: from.0, ..op };
         if self.cells.is_some() {
@@ -272,8 +286,7 @@ impl<C: Clock> SimFlash<C> {
         if C::REORDERS || self.cells.is_some() {
             self.move_each(swap.block, pages, inside);
         } else {
-            self.clock
-                .copies(die, pages, inside, Cause::Gc, C::Token::default());
+            self.copies(die, (pages, inside), Cause::Gc, C::Token::default());
         }
         let copies = self.copied_out.get(swap.block.index()).copied();
         let erase = FlashOp::new(OpKind::Erase, die);
@@ -292,6 +305,21 @@ impl<C: Clock> SimFlash<C> {
                 self.issue(OpKind::Program, (die, page), Cause::Gc, read);
             }
         }
+    }
+
+    /// A run of copies on one die, inside it or not.
+    #[inline(always)]
+    fn copies(
+        &mut self,
+        die: u32,
+        (pages, inside): (u32, bool),
+        cause: Cause,
+        after: C::Token,
+    ) -> C::Token {
+        if let Some(load) = &mut self.load {
+            load.add_copies(die, inside, pages.into(), self.at_ns);
+        }
+        self.clock.copies(die, pages, inside, cause, after)
     }
 
     /// A run of copies, each of which says its pages.
@@ -356,6 +384,9 @@ impl<C: Clock> Flash for SimFlash<C> {
         } else {
             self.fine.short_reads += 1;
             self.fine.short_read_data_ns += data_ns;
+            if let Some(load) = &mut self.load {
+                load.add(OpKind::Read, die, 1, self.at_ns);
+            }
             let op = FlashOp::new(OpKind::Read, die).on(from.0);
             let op = FlashOp { bytes, ..op }.because(Cause::Host);
             match self.cells {
@@ -452,7 +483,7 @@ impl<C: Clock> Flash for SimFlash<C> {
         let to_block = self.ledger.program_run(to, pages, cause);
         self.note_program(to_block);
         if !self.copyback {
-            return Ok(self.clock.copies(die, pages, false, cause, after));
+            return Ok(self.copies(die, (pages, false), cause, after));
         }
         let (mut done, mut rest) = (after, from);
         while let Some(&next) = rest.first() {
@@ -465,7 +496,7 @@ impl<C: Clock> Flash for SimFlash<C> {
             let copies = copies.count();
             self.fine.copybacks += u64::from(inside) * copies as u64;
             self.fine.map_copybacks += u64::from(inside && cause == Cause::Map) * copies as u64;
-            done = self.clock.copies(die, copies as u32, inside, cause, done);
+            done = self.copies(die, (copies as u32, inside), cause, done);
             rest = &rest[copies..];
         }
         Ok(done)
@@ -529,6 +560,11 @@ impl<C: Clock> Flash for SimFlash<C> {
 
     fn pcm(&mut self) -> &mut Self {
         self
+    }
+
+    fn free_at_ns(&self, die: u32) -> u64 {
+        let load = self.load.as_ref();
+        load.map_or(0, |load| load.free_at_ns(die, self.at_ns))
     }
 
     fn background(&mut self, at_ns: u64) {

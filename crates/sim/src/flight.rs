@@ -37,6 +37,8 @@ pub(crate) struct Flight {
     requests: VecDeque<InFlight>,
     /// Not done.
     pub(crate) open: u32,
+    /// Flushes among these.
+    flushes: u32,
     /// All writes, trims and flushes below this number are done.
     written_below: u64,
     /// Latest completion of the writes and trims among them: what a flush there waits for.
@@ -56,6 +58,7 @@ impl Flight {
             self.first = number;
             self.written_below = number;
         }
+        self.flushes += u32::from(request.kind == Kind::Flush);
         self.requests.push_back(request);
         self.open += 1;
     }
@@ -72,6 +75,25 @@ impl Flight {
     /// wait for, with its number; then drops what is done from the front.
     #[inline]
     pub(crate) fn next_flush(&mut self) -> Option<(u64, InFlight)> {
+        let flush = match self.flushes {
+            0 => None,
+            _ => self.pass_written(),
+        };
+        while let Some(request) = self.requests.front()
+            && request.end_ns != NOT_YET
+            && (self.flushes == 0 || self.first < self.written_below)
+        {
+            if matches!(request.kind, Kind::Write | Kind::Trim) {
+                self.written_ns = self.written_ns.max(request.end_ns);
+            }
+            self.requests.pop_front();
+            self.first += 1;
+        }
+        self.written_below = self.written_below.max(self.first);
+        flush
+    }
+
+    fn pass_written(&mut self) -> Option<(u64, InFlight)> {
         let mut flush = None;
         while let Some(request) = self
             .requests
@@ -85,6 +107,7 @@ impl Flight {
                 (Kind::Flush, NOT_YET) => {
                     request.end_ns = request.issue_ns.max(self.written_ns);
                     self.open -= 1;
+                    self.flushes -= 1;
                     flush = Some((self.written_below, *request));
                 }
                 _ => {}
@@ -93,12 +116,6 @@ impl Flight {
             if flush.is_some() {
                 break;
             }
-        }
-        while self.first < self.written_below
-            && self.requests.front().is_some_and(|r| r.end_ns != NOT_YET)
-        {
-            self.requests.pop_front();
-            self.first += 1;
         }
         flush
     }

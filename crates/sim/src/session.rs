@@ -95,6 +95,8 @@ pub struct Session<S: Ftl<Page = Lpn>, C: Clock> {
     at_once: bool,
     /// Whether the scheme asks for the stream of each write.
     uses_streams: bool,
+    /// Whether the scheme has a use for idle time.
+    uses_idle_time: bool,
     /// Whether requests are issued as they arrive, and no rows are made of them: the short way is open.
     plain: bool,
     /// Logical pages that have content: a partial write of any other needs no read.
@@ -127,6 +129,9 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
             MountError::Refused(refusal) => refusal,
             MountError::Flash(never) => match never {},
         })?;
+        if S::weighs_dies(&options) {
+            flash.weigh_dies(&machine);
+        }
         let full = config.start == floatgate_core::Start::Full;
         Ok(Self {
             ftl,
@@ -147,6 +152,7 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
             real_time: config.host.speed == 1.0,
             at_once: config.host.queue_depth == 0,
             uses_streams: S::uses_streams(&options),
+            uses_idle_time: S::USES_IDLE_TIME && S::uses_idle_time(&options),
             plain: !S::uses_streams(&options)
                 && config.host.queue_depth == 0
                 && config.host.arrivals == Arrivals::Open
@@ -281,7 +287,7 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
     /// Tells the scheme of the idle time before an issue, if it uses that and there was any.
     #[inline(always)]
     fn idles(&mut self, arrival_ns: u64, issue_ns: u64) {
-        if !S::USES_IDLE_TIME {
+        if !(S::USES_IDLE_TIME && self.uses_idle_time) {
             return;
         }
         let Some(from_ns) = self.flash.clock.idle_since(issue_ns) else {

@@ -3,7 +3,7 @@
 //! what is cached, what a lookup costs, and what leaves.
 
 use crate::parts::map_cache::{HitRatio, Producers, Translation};
-use crate::parts::page_store::{GcOptions, Moves, PageStore, Placement, StoreOptions, Streams};
+use crate::parts::page_store::{GcOptions, IdleOptions, Moves, PageStore, Placement, StoreOptions, Streams};
 use crate::parts::translation::recovery::{FoundMap, Layout};
 use crate::parts::translation::{TranslationPages, whole_map_blocks};
 use floatgate_core::Refusal;
@@ -114,6 +114,7 @@ impl OnFlashOptions {
             streams: self.streams,
             placement: self.placement,
             gc: self.gc.clone(),
+            idle: IdleOptions::default(),
         };
         PageStore::check_with_map_blocks(space, &page, whole + 1)?;
         Ok((page, whole + 1))
@@ -600,6 +601,10 @@ impl<S: MapScheme> Described for OnDemand<S> {
         PageStore::ram_bytes(geometry)
             + TranslationPages::ram_bytes(geometry, entries_per_page)
             + S::cache_ram_bytes(geometry, options)
+    }
+
+    fn weighs_dies(options: &S::Options) -> bool {
+        S::on_flash(options).placement == Placement::Free
     }
 
     /// The full scan reads the translation pages too, to see which of them must be written.

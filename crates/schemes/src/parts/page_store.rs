@@ -6,6 +6,7 @@ use crate::parts::pool::Pool;
 use crate::parts::victims::{GcPolicy, Victims};
 use floatgate_core::Refusal;
 use floatgate_core::address::{Lpn, Pbn, Ppn};
+use floatgate_core::described::ChipTimes;
 use floatgate_core::flash::{Flash, Oob, Preload, Role, Slot};
 use floatgate_core::ftl::{MountError, Start};
 use floatgate_core::geometry::{Geometry, Space};
@@ -15,6 +16,7 @@ use floatgate_core::{choice, options};
 
 mod audit;
 mod collect;
+mod idle;
 mod map_pages;
 mod recovery;
 
@@ -39,6 +41,8 @@ choice! {
         Static = "static",
         /// Round robin, as long as the die has room.
         RoundRobin = "rr",
+        /// The die that has the least left to do, as long as it has room.
+        Free = "free",
     }
 }
 
@@ -55,6 +59,30 @@ options! {
 }
 
 options! {
+    /// What plain page mapping does while nobody asks for anything.
+    pub struct IdleOptions {
+        /// In idle time a die collects until it has so many erased blocks; 0: never.
+        gc_idle: u32 ["blocks, die"] = 0, samples [3, 6];
+        /// Idle time before that.
+        gc_idle_after_ns: u64 ["ns"] = 1_000_000, samples [0];
+        /// It takes no block of which more pages are valid.
+        gc_idle_valid: u32 ["percent"] = 75, samples [30, 100];
+        /// Pages that are moved before it looks whether the host is back.
+        gc_slice: u32 ["pages"] = 4, samples [1, 3];
+        /// What it takes the move of one to last.
+        gc_move_ns: Option<u64> ["ns"] = None, shown "1.5 x (read + program)", samples [1000];
+    }
+}
+
+impl IdleOptions {
+    /// What a move is taken to last, with its transfers, unless that is said.
+    pub(crate) fn fit(&mut self, chip: ChipTimes) {
+        let cells_ns = chip.t_r_ns.saturating_add(chip.t_prog_ns);
+        self.gc_move_ns.get_or_insert(cells_ns.saturating_add(cells_ns / 2));
+    }
+}
+
+options! {
     /// What plain page mapping needs to know.
     pub struct StoreOptions {
         /// A die collects garbage until it has this many erased blocks.
@@ -64,6 +92,7 @@ options! {
         /// On which die a page is written.
         placement: Placement [""] = Placement::Static;
         ..gc: GcOptions;
+        ..idle: IdleOptions;
     }
 }
 
@@ -130,7 +159,7 @@ struct Die {
     pool: Pool,
     host: Append,
     gc: Append,
-    /// Valid pages; kept up for round-robin placement only.
+    /// Valid pages; kept up only where a page can go to any die.
     valid: u32,
 }
 
@@ -157,7 +186,7 @@ pub struct PageStore {
     /// Programs so far.
     clock: u64,
     next_die: u32,
-    /// Blocks of a die that hold no data by the reserve: what round robin leaves free.
+    /// Blocks of a die that hold no data by the reserve: what placement on any die leaves free.
     reserved: u32,
     has_map_blocks: bool,
 }
@@ -200,6 +229,7 @@ impl PageStore {
             );
             return Err(Refusal::new("gc_low", text));
         }
+        options.idle.check()?;
         Self::check_with_map_blocks(space, options, 0)
     }
 
@@ -370,7 +400,7 @@ impl PageStore {
         after: F::Token,
         moves: &mut impl Moves<F>,
     ) -> Result<F::Token, F::Error> {
-        let die = self.die_for(lpn);
+        let die = self.die_for(flash, lpn);
         let mut here = &mut self.dies[die as usize];
         if !here.host.has_room() {
             self.make_room(flash, die, moves)?;
@@ -378,7 +408,7 @@ impl PageStore {
         }
         let (to, full) = here.host.take();
         let done = flash.program_host(slot, to, Oob::new(lpn, Role::Data), after)?;
-        if self.options.placement == Placement::RoundRobin {
+        if self.options.placement != Placement::Static {
             self.replace(flash, lpn, die, done);
         }
         self.now_at(lpn, to, die, full);
@@ -410,7 +440,7 @@ impl PageStore {
         if full {
             self.victims.filled(self.geometry.block_of(to), self.clock);
         }
-        if self.options.placement == Placement::RoundRobin {
+        if self.options.placement != Placement::Static {
             self.dies[die as usize].valid += 1;
         }
         self.page_at[to.index()] = lpn;
@@ -424,23 +454,24 @@ impl PageStore {
     fn invalidate(&mut self, old: Ppn) {
         let block = self.geometry.block_of(old);
         self.victims.lost(block, self.clock);
-        // Only round robin asks how full a die is.
-        if self.options.placement == Placement::RoundRobin {
+        // Only who can choose asks how full a die is.
+        if self.options.placement != Placement::Static {
             let die = self.geometry.die_of(block);
             self.dies[die as usize].valid -= 1;
         }
     }
 
     #[inline(always)]
-    fn die_for(&mut self, lpn: Lpn) -> u32 {
+    fn die_for<F: Flash>(&mut self, flash: &F, lpn: Lpn) -> u32 {
         if self.options.placement == Placement::Static {
             self.geometry.home(lpn).1
         } else {
-            self.die_in_turn(lpn)
+            self.die_with_room(flash, lpn)
         }
     }
 
-    fn die_in_turn(&mut self, lpn: Lpn) -> u32 {
+    /// The next die in turn, or of those free first the next in turn, as long as it has room.
+    fn die_with_room<F: Flash>(&mut self, flash: &F, lpn: Lpn) -> u32 {
         // Without the limit an unlucky pattern can move all pages to one die.
         let dies = self.geometry.dies;
         let limit = self.pages_limit();
@@ -449,15 +480,19 @@ impl PageStore {
             .is_some()
             .then(|| self.geometry.die_of(self.geometry.block_of(old)));
         let fits = |die: u32| self.dies[die as usize].valid < limit || home == Some(die);
-        let die = (0..dies)
+        let mut roomy = (0..dies)
             .map(|i| (self.next_die + i) % dies)
-            .find(|&die| fits(die))
-            .expect("all pages fit, so some die has room");
+            .filter(|&die| fits(die));
+        let die = match self.options.placement {
+            Placement::Free => roomy.min_by_key(|&die| flash.free_at_ns(die)),
+            _ => roomy.next(),
+        };
+        let die = die.expect("all pages fit, so some die has room");
         self.next_die = (die + 1) % dies;
         die
     }
 
-    /// Most valid pages that round-robin placement puts on a die.
+    /// Most valid pages that placement puts on a die.
     fn pages_limit(&self) -> u32 {
         (self.geometry.blocks_per_die - self.reserved) * self.geometry.pages_per_block
     }

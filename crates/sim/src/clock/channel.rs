@@ -6,6 +6,10 @@ use std::collections::BinaryHeap;
 use super::machine::{DiesOfChannel, add_ns, mul_ns};
 use super::shape::Shape;
 
+mod rhythm;
+
+use rhythm::Rhythm;
+
 /// No ask: later than any time.
 pub(super) const NEVER_NS: u64 = u64::MAX;
 
@@ -58,6 +62,7 @@ pub(super) struct Channel {
     lanes: Vec<Lane>,
     /// The asks as (time, number, lane), on channels with many dies only.
     heap: BinaryHeap<Reverse<(u64, u64, u32)>>,
+    rhythm: Rhythm,
 }
 
 impl Channel {
@@ -73,6 +78,7 @@ impl Channel {
         Self {
             bus_ns: 0,
             lanes: vec![idle; dies.count as usize],
+            rhythm: Rhythm::new(dies.count),
             dies,
             heap: BinaryHeap::new(),
         }
@@ -103,6 +109,7 @@ impl Channel {
             step: 0,
             started,
         };
+        self.rhythm.is_broken = true;
         self.file(lane);
     }
 
@@ -193,9 +200,14 @@ impl Channel {
             if granted.end_ns.is_none() {
                 self.file(lane);
             }
-            if granted.start_ns.is_some() || granted.end_ns.is_some() {
+            if granted.end_ns.is_some() {
+                self.rhythm.is_broken = true;
                 return Some(granted);
             }
+            if granted.start_ns.is_some() {
+                return Some(granted);
+            }
+            self.follow(lane, until_ns);
         }
         None
     }
@@ -249,6 +261,7 @@ impl Channel {
     }
 
     pub(super) fn clear(&mut self) {
+        self.rhythm.is_broken = true;
         self.bus_ns = 0;
         self.lanes
             .iter_mut()

@@ -253,7 +253,9 @@ impl Events {
             0 => (release_ns, add_ns(release_ns, shape.times_ns(copies))),
             1 if copies == 1 && add_ns(release_ns, shape.before_ns) <= self.floor_ns => {
                 let ask_ns = add_ns(release_ns, shape.before_ns);
-                let bus = &mut self.channels[queue.channel as usize].bus_ns;
+                let channel = &mut self.channels[queue.channel as usize];
+                channel.disturb();
+                let bus = &mut channel.bus_ns;
                 let granted_ns = ask_ns.max(*bus);
                 *bus = add_ns(granted_ns, shape.steps[0].bus_ns);
                 let start_ns = if shape.starts_on_bus {

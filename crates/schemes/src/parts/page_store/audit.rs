@@ -41,7 +41,7 @@ impl PageStore {
             let sum: u32 = valid[first..first + self.geometry.blocks_per_die as usize]
                 .iter()
                 .sum();
-            if sum != die.valid && self.options.placement == Placement::RoundRobin {
+            if sum != die.valid && self.options.placement != Placement::Static {
                 return Err(format!("die {i} counts {} valid pages of {sum}", die.valid));
             }
             if !die

@@ -261,7 +261,7 @@ impl PageStore {
     }
 
     #[inline]
-    fn move_page<F: Flash>(
+    pub(super) fn move_page<F: Flash>(
         &mut self,
         flash: &mut F,
         die: u32,

@@ -55,6 +55,14 @@ pub(super) fn checked<R: Rules>(
         let text = "placement = hint: only with separation = hint, as the request names the group";
         return Err(Refusal::new("placement", text.into()));
     }
+    if options.placement == Placement::Free {
+        let text = "placement = free: only with the rules of plain page mapping, one group a die";
+        return Err(Refusal::new("placement", text.into()));
+    }
+    if options.idle.is_on() {
+        let text = "gc_idle: only with the rules of plain page mapping, one group a die";
+        return Err(Refusal::new("gc_idle", text.into()));
+    }
     let low = options.gc_low.unwrap_or(plan.least_low);
     if low < plan.least_low {
         let text = format!(
@@ -331,7 +339,7 @@ impl<R: Rules> Laboratory<R> {
         let groups = self.books.shape().dies;
         let first = match self.placement {
             Placement::Static => return lpn.0 % groups,
-            Placement::RoundRobin => self.next_group,
+            Placement::RoundRobin | Placement::Free => self.next_group,
             Placement::Hint => self.separation.group(),
         };
         let limit = self.pages_limit();

@@ -1,11 +1,12 @@
 //! The options of `page` and `hat`: those of page mapping, and where pages go.
 
 use floatgate_core::Refusal;
+use floatgate_core::described::ChipTimes;
 use floatgate_core::geometry::Geometry;
 use floatgate_core::{choice, options};
 
 use super::{Rules, Separation, SeparationKey, VictimKey};
-use crate::parts::page_store::{self, GcOptions, StoreOptions, Streams};
+use crate::parts::page_store::{self, GcOptions, IdleOptions, StoreOptions, Streams};
 use crate::parts::victims::GcPolicy;
 
 choice! {
@@ -15,6 +16,8 @@ choice! {
         Static = "static",
         /// Round robin, as long as the group has room.
         RoundRobin = "rr",
+        /// The die with the least left to do, as long as it has room.
+        Free = "free",
         /// The request names it.
         Hint = "hint",
     }
@@ -81,6 +84,7 @@ options! {
         groups: u32 ["groups"] = 0, samples [1, 2];
         /// Rows of blocks, over all dies of the group, that make a unit.
         ru_rows: u32 ["blocks"] = 1, samples [2];
+        ..idle: IdleOptions;
     }
 }
 
@@ -128,7 +132,8 @@ impl Units {
 
 impl PageOptions {
     /// Gives what is unset the value that follows from the rest.
-    pub fn fit<R: Rules>(&mut self) {
+    pub fn fit<R: Rules>(&mut self, chip: ChipTimes) {
+        self.idle.fit(chip);
         if let (None, Ok(plan)) = (self.gc_low, R::Separation::plan(self)) {
             self.gc_low = Some(plan.least_low);
         }
@@ -154,6 +159,7 @@ impl PageOptions {
         let placement = match self.placement {
             Placement::Static => page_store::Placement::Static,
             Placement::RoundRobin => page_store::Placement::RoundRobin,
+            Placement::Free => page_store::Placement::Free,
             Placement::Hint => return None,
         };
         let blocks = (self.groups == 0 || self.groups == geometry.dies) && self.ru_rows == 1;
@@ -167,6 +173,7 @@ impl PageOptions {
                 gc_d,
                 gc_seed,
             },
+            idle: self.idle.clone(),
         })
     }
 

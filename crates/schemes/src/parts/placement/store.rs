@@ -1,6 +1,7 @@
 //! Plain page mapping, or the laboratory where the options ask for more: what `page` and `hat` stand on.
 
 use std::fmt::Debug;
+use std::ops::Range;
 use std::sync::Arc;
 
 use floatgate_core::Refusal;
@@ -192,6 +193,24 @@ impl<R: Rules> Store<R> {
         match self {
             Self::Plain(store) => store.write(flash, slot, lpn, after, moves),
             Self::Placed(lab) => write_placed(lab, flash, slot, lpn, after, moves),
+        }
+    }
+
+    /// Collects in idle time, if the options ask for it.
+    ///
+    /// # Errors
+    /// Those of the flash.
+    #[cold]
+    #[inline(never)]
+    pub fn idle<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        idle_ns: &Range<u64>,
+        moves: &mut impl Moves<F>,
+    ) -> Result<(), F::Error> {
+        match self {
+            Self::Plain(store) if store.uses_idle_time() => store.idle(flash, idle_ns, moves),
+            Self::Plain(_) | Self::Placed(_) => Ok(()),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The worked timelines and closed formulas of docs/spec/timing.md, sections 8, 9 and 11.
 
 use super::super::list::replay_on;
-use super::super::{Allocation, Closed, Events};
+use super::super::{Allocation, Closed, Events, Phases};
 use super::*;
 use OpKind::{CopyBack, Erase, OobRead, PcmRead, PcmWrite, Program, Read};
 use floatgate_core::report::Cause;
@@ -497,4 +497,26 @@ fn batched_copies() {
         assert_eq!(closed.die_busy_ns(), events.die_busy_ns());
         assert_eq!(closed.channel_busy_ns(), events.channel_busy_ns());
     }
+}
+
+/// Endless collections on all dies of a channel: they fall into step, and the bus is never idle again. One by one their copies
+/// would take hours here.
+#[test]
+fn long_runs_that_share_a_bus_keep_it_busy() {
+    let machine = ssdsim(1, 4);
+    let pages = 500_000_000;
+    let mut clock = Events::new(&machine);
+    clock.begin_request(0);
+    for die in 0..4 {
+        let end = clock.copies(die, pages, false, Cause::Gc, Default::default());
+        clock.own(end);
+    }
+    clock.end_request();
+    clock.finish();
+    let phases = machine.ordinary_phases();
+    let copy = [Read, Program].map(|kind| phases[kind as usize]);
+    let bus_ns = 4 * u64::from(pages) * copy.iter().map(Phases::bus_ns).sum::<u64>();
+    let alone_ns = copy.iter().map(Phases::total_ns).sum::<u64>();
+    let idle_ns = clock.last_end_ns() - bus_ns;
+    assert!(idle_ns < 2 * alone_ns, "idle for {idle_ns} ns");
 }
