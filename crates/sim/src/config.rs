@@ -215,6 +215,7 @@ impl Device {
             dies: self.dies,
             allocation: self.allocation,
             planes: self.part.planes,
+            together: self.part.together,
             t_r_ns: self.part.t_r_ns,
             t_r_by_page_ns: self.part.t_r_by_page_ns.as_slice().to_vec(),
             read_retry: self.read_retry.clone(),

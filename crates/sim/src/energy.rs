@@ -72,12 +72,13 @@ fn counted_ns(machine: &Machine, basis: EnergyBasis, kind: OpKind) -> f64 {
     }
     .phases(op)
     .cell_ns();
+    // Planes that work together draw current each.
     let data = if basis == EnergyBasis::Cell {
         0
     } else {
         machine.data_ns(op)
     };
-    (cell + data) as f64
+    (cell * u64::from(machine.together.max(1)) + data) as f64
 }
 
 /// The energy of a run.
@@ -108,7 +109,8 @@ pub fn energy(
     // Read again, or in another time than the usual one; the commands of a retry draw nothing.
     let sensing_ns = fine.sensing_ns.iter().copied().fold(0, u64::wrapping_add);
     let commands_ns = fine.read_retries as f64 * machine.retry_cycles_ns() as f64;
-    let read_ns = read_ns + sensing_ns.cast_signed() as f64 - commands_ns;
+    let sensing_ns = sensing_ns.cast_signed() as f64 - commands_ns;
+    let read_ns = read_ns + sensing_ns * f64::from(machine.together.max(1));
     let program_ns = (counters.programs.sum() as f64 - copybacks) * each(OpKind::Program)
         + copybacks * cell(OpKind::Program);
     let erase_ns = counters.erases.sum() as f64 * each(OpKind::Erase);

@@ -69,6 +69,8 @@ pub struct Part {
     pub pages_per_block: u32,
     /// Planes a die.
     pub planes: u32,
+    /// Chip planes of which each of these is made, if they work together: pages and spare bytes are those of all.
+    pub together: u32,
     /// Page read, cell time.
     pub t_r_ns: u64,
     /// Page read by page number in the block, modulo their number; none: all in `t_r_ns`, else that is their mean.
@@ -104,6 +106,7 @@ const fn base(name: &'static str, source: &'static str) -> Part {
         sectors: 4,
         pages_per_block: 64,
         planes: 1,
+        together: 1,
         t_r_ns: 25_000,
         t_r_by_page_ns: PageTimes::NONE,
         t_prog_ns: 200_000,

@@ -183,6 +183,7 @@ pub const KEYS: &[Key] = &[
     key("device", "sectors", Kind::Whole(1, 1 << 16), "4 <that of the part>", "sub-pages of a page, the unit of short reads"),
     key("device", "pages_per_block", Kind::Whole(1, 65_000), "64 <that of the part>", "pages of a block"),
     key("device", "planes", Kind::Whole(1, 1 << 16), "1 <that of the part>", "planes of a die"),
+    key("device", "multi_plane", Kind::Flag, "false", "the planes of a die do everything together: a page is one of each, a block too"),
     group("t_r", key("device", "t_r", Kind::Time, "25 <that of the part>", "page read, cell time")),
     group("t_r", key("device", "t_r_by_page", Kind::Numbers(0.0, 1e6, BITS_MAX), "[45, 60, 75] <that of the part>", "the same by page number in the block, modulo their number, us; up to four")),
     key("device", "read_retry", Kind::Numbers(0.0, 4e9, 16), "[1000, 2000, 2800] <no retries>", "erases of a block from which each of its page reads needs one more retry, going up"),

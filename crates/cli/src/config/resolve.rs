@@ -332,7 +332,36 @@ fn part_of(settings: &Settings) -> Outcome<Part> {
         );
         return Err(Problem::new(text).at(&settings.place("device.sectors")));
     }
-    Ok(part)
+    match settings.flag("device.multi_plane") {
+        Some(true) => together(part, settings),
+        _ => Ok(part),
+    }
+}
+
+/// A part whose planes do everything together: what they hold at one place is a page, or a block.
+fn together(part: Part, settings: &Settings) -> Outcome<Part> {
+    let planes = part.planes;
+    let sizes = [part.page_bytes, part.oob_bytes, part.sectors].map(|of| of.checked_mul(planes));
+    match sizes {
+        _ if planes == 1 => {
+            let text = "device.multi_plane: the part has one plane";
+            Err(Problem::new(text)
+                .at(&settings.place("device.multi_plane"))
+                .help("give device.planes, or another part (floatgate parts)"))
+        }
+        [Some(page_bytes), Some(oob_bytes), Some(sectors)] if page_bytes <= 1 << 24 => Ok(Part {
+            page_bytes,
+            oob_bytes,
+            sectors,
+            planes: 1,
+            together: planes,
+            ..part
+        }),
+        _ => {
+            let text = format!("a page of {planes} planes is larger than 16 MiB");
+            Err(Problem::new(text).at(&settings.place("device.multi_plane")))
+        }
+    }
 }
 
 /// Thresholds of read retries.

@@ -257,6 +257,10 @@ pub struct Machine {
     pub allocation: Allocation,
     /// Planes of a die.
     pub planes: u32,
+    /// Planes behind each of them that do everything together, as one page or block (docs/chips.md): each takes command and
+    /// address cycles of its own.
+    #[serde(skip)]
+    pub together: u32,
     /// Cell time of a page read.
     pub t_r_ns: u64,
     /// The same by page number in the block, modulo their number, where cells hold several bits; none: all alike.
@@ -308,6 +312,7 @@ impl Default for Machine {
             dies: 1,
             allocation: Allocation::ChannelFirst,
             planes: 1,
+            together: 1,
             t_r_ns: 20_000,
             t_r_by_page_ns: Vec::new(),
             read_retry: Vec::new(),
@@ -492,14 +497,20 @@ impl Machine {
         }
     }
 
+    /// Cycles of one command on each of so many planes, and on those that go with them.
+    const fn commands_ns(&self, cycles: u64, planes: u64) -> u64 {
+        let together = if self.together == 0 { 1 } else { self.together as u64 };
+        self.cycles_ns(cycles.saturating_mul(planes).saturating_mul(together))
+    }
+
     fn first_bus_ns(&self, kind: OpKind, planes: u64, bytes: u64) -> u64 {
         match kind {
-            OpKind::Read | OpKind::OobRead | OpKind::CopyBack => self.cycles_ns(7 * planes),
+            OpKind::Read | OpKind::OobRead | OpKind::CopyBack => self.commands_ns(7, planes),
             OpKind::Program => add_ns(
-                self.cycles_ns(7 * planes),
+                self.commands_ns(7, planes),
                 Self::xfer(planes.saturating_mul(bytes), self.in_ps),
             ),
-            OpKind::Erase => self.cycles_ns(5 * planes),
+            OpKind::Erase => self.commands_ns(5, planes),
             OpKind::PcmRead | OpKind::PcmWrite => 0,
         }
     }
@@ -534,7 +545,7 @@ impl Machine {
             OpKind::OobRead => {
                 Self::xfer(planes.saturating_mul(self.oob_bytes.into()), self.out_ps)
             }
-            OpKind::CopyBack => self.cycles_ns(7 * planes),
+            OpKind::CopyBack => self.commands_ns(7, planes),
             _ => 0,
         }
     }

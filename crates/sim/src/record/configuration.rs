@@ -45,6 +45,9 @@ pub struct DeviceSettings {
     pub allocation: Allocation,
     /// Planes a die.
     pub planes: u32,
+    /// Planes of the chip that work together as each of these; 1, or 0 in older records: none do.
+    #[serde(default)]
+    pub planes_together: u32,
     /// Data and spare blocks a die.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks_per_die: Option<u32>,
@@ -105,6 +108,7 @@ impl DeviceSettings {
             channels: Some(device.channels),
             allocation: device.allocation,
             planes: part.planes,
+            planes_together: part.together,
             blocks_per_die: Some(device.blocks),
             data_blocks_per_die: Some(data_blocks_per_die),
             logical_pages: Some(device.logical_pages),
