@@ -311,7 +311,11 @@ mod idle_time {
 
     #[test]
     fn blocks_that_are_too_full_stay() {
-        let options = [("gc_idle", 6), ("gc_idle_after_ns", 0), ("gc_idle_valid", 0)];
+        let options = [
+            ("gc_idle", 6),
+            ("gc_idle_after_ns", 0),
+            ("gc_idle_valid", 0),
+        ];
         let mut bench = bench(&options);
         assert_eq!(idle(&mut bench, 1 << 40)[0], 0);
     }

@@ -38,6 +38,8 @@ pub struct Device {
     pub mode: Mode,
     /// Whether copies inside a plane stay inside the die.
     pub copyback: bool,
+    /// Data crosses the bus while the cells of the die work (docs/chips.md).
+    pub cache_commands: bool,
     /// Phase-change memory, read of an entry.
     pub pcm_read_ns: u64,
     /// Phase-change memory, write of an entry.
@@ -177,6 +179,7 @@ impl Device {
             program_order: ProgramOrder::Ascending,
             mode: Mode::Onfi,
             copyback: false,
+            cache_commands: false,
             pcm_read_ns: 115,
             pcm_write_ns: 90_000,
             energy_basis: EnergyBasis::default(),
@@ -198,6 +201,10 @@ impl Device {
                 self.channels, self.dies
             );
             return Err(Refusal::new("channels", text));
+        }
+        if self.cache_commands && !self.schedule.is_plain() {
+            let text = "cache_commands: a die with a schedule takes one operation after the other; leave one of them out";
+            return Err(Refusal::new("cache_commands", text.into()));
         }
         Geometry::new(
             self.dies,
@@ -235,6 +242,7 @@ impl Device {
             mode: self.mode,
             pages_per_block: self.part.pages_per_block,
             schedule: self.schedule,
+            cache_commands: self.cache_commands,
         }
     }
 }

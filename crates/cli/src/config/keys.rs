@@ -197,6 +197,7 @@ pub const KEYS: &[Key] = &[
     key("device", "program_order", Kind::Words(&["ascending", "any"]), "\"ascending\" <that of the part>", "in which order the pages of a block may be programmed"),
     key("device", "mode", Kind::Words(&["onfi", "nocmd", "flat"]), "\"onfi\"", "what costs time: all, all but command cycles, cell times only"),
     key("device", "copyback", Kind::Flag, "false", "copies inside a plane do not cross the bus"),
+    key("device", "cache_commands", Kind::Flag, "false", "data of a program after a program, or of a read before a read, crosses the bus while the cells work"),
     key("device", "endurance", Kind::Whole(1, U32), "100000 <that of the part>", "erases that a block endures, for the lifetime"),
     key("device", "flash_ma", Kind::Number(0.0, 1e6), "25 <that of the part>", "supply current of flash operations in mA at 3.3 V"),
     key("device", "energy_basis", Kind::Words(&["cell+transfer", "cell"]), "\"cell+transfer\"", "which times draw current"),

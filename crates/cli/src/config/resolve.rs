@@ -89,6 +89,7 @@ impl Plan {
                 _ => Mode::Onfi,
             },
             copyback: settings.flag("device.copyback").unwrap_or(false),
+            cache_commands: settings.flag("device.cache_commands").unwrap_or(false),
             pcm_read_ns: settings.whole("device.pcm_read").unwrap_or(115),
             pcm_write_ns: settings.whole("device.pcm_write").unwrap_or(90_000),
             energy_basis: match settings.text("device.energy_basis") {

@@ -90,6 +90,7 @@ fn device(plan: &Plan, config: &RunConfig) -> Vec<(&'static str, String)> {
             }),
         ),
         ("copyback", device.copyback.to_string()),
+        ("cache_commands", device.cache_commands.to_string()),
         ("flash_ma", format!("{:?}", part.flash_ma)),
         (
             "energy_basis",

@@ -3,7 +3,9 @@
 //! what is cached, what a lookup costs, and what leaves.
 
 use crate::parts::map_cache::{HitRatio, Producers, Translation};
-use crate::parts::page_store::{GcOptions, IdleOptions, Moves, PageStore, Placement, StoreOptions, Streams};
+use crate::parts::page_store::{
+    GcOptions, IdleOptions, Moves, PageStore, Placement, StoreOptions, Streams,
+};
 use crate::parts::translation::recovery::{FoundMap, Layout};
 use crate::parts::translation::{TranslationPages, whole_map_blocks};
 use floatgate_core::Refusal;

@@ -78,7 +78,8 @@ impl IdleOptions {
     /// What a move is taken to last, with its transfers, unless that is said.
     pub(crate) fn fit(&mut self, chip: ChipTimes) {
         let cells_ns = chip.t_r_ns.saturating_add(chip.t_prog_ns);
-        self.gc_move_ns.get_or_insert(cells_ns.saturating_add(cells_ns / 2));
+        self.gc_move_ns
+            .get_or_insert(cells_ns.saturating_add(cells_ns / 2));
     }
 }
 

@@ -28,6 +28,21 @@ struct Lane {
     /// Bus hold of the shape that is asked for.
     step: u8,
     started: bool,
+    /// The cells are busy with something else until then.
+    cells_ns: u64,
+}
+
+/// What an operation asks for when it first asks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FirstAsk {
+    /// Bus hold of its shape.
+    pub(super) step: u8,
+    /// When.
+    pub(super) ask_ns: u64,
+    /// Whether it started without the bus.
+    pub(super) started: bool,
+    /// Its cells cannot start before.
+    pub(super) cells_ns: u64,
 }
 
 impl Lane {
@@ -51,6 +66,8 @@ pub(super) struct Granted {
     pub(super) start_ns: Option<u64>,
     /// End of its operation, if this was its last one.
     pub(super) end_ns: Option<u64>,
+    /// When its last hold was asked for.
+    pub(super) ask_ns: u64,
 }
 
 /// A bus and the dies on it.
@@ -74,6 +91,7 @@ impl Channel {
             shape: 0,
             step: 0,
             started: false,
+            cells_ns: 0,
         };
         Self {
             bus_ns: 0,
@@ -90,24 +108,23 @@ impl Channel {
         self.dies.first + lane * self.dies.stride
     }
 
-    /// The operation `number` of the die at `lane`, which asks for nothing yet, first asks at `ask_ns`;
-    /// `started`: it started without the bus.
+    /// The operation `number` of the die at `lane`, which asks for nothing yet, asks for the first time.
     #[inline]
     pub(super) fn ask(
         &mut self,
         lane: u32,
         number: u64,
         (shape, copies): (u32, u32),
-        ask_ns: u64,
-        started: bool,
+        first: FirstAsk,
     ) {
         self.lanes[lane as usize] = Lane {
-            ask_ns,
+            ask_ns: first.ask_ns,
             number,
             left: copies,
             shape,
-            step: 0,
-            started,
+            step: first.step,
+            started: first.started,
+            cells_ns: first.cells_ns,
         };
         self.rhythm.is_broken = true;
         self.file(lane);
@@ -239,8 +256,9 @@ impl Channel {
                 }
             }
             let step = shape.steps[asking.step as usize];
+            granted.ask_ns = asking.ask_ns;
             self.bus_ns = add_ns(asking.ask_ns.max(self.bus_ns), step.bus_ns);
-            let next_ns = add_ns(self.bus_ns, step.cell_ns);
+            let next_ns = add_ns(self.bus_ns.max(asking.cells_ns), step.cell_ns);
             asking.step += 1;
             if asking.step < shape.len {
                 asking.ask_ns = next_ns;

@@ -80,9 +80,10 @@ impl Closed {
     /// die a channel, or nothing ever crosses a bus.
     #[must_use]
     pub fn fits(machine: &Machine) -> bool {
-        machine.dies <= machine.channels
+        let is_alone = machine.dies <= machine.channels
             || machine.mode == super::Mode::Flat
-            || bus_is_free(machine)
+            || bus_is_free(machine);
+        is_alone && !machine.cache_commands
     }
 
     /// Lets `device` do operations that cost `cost`, one after the other;

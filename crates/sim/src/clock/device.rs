@@ -29,6 +29,18 @@ pub(super) struct Record {
     pub(super) waiters: u32,
 }
 
+/// What the operation before leaves open for the next one, where there are [cache commands](super::Machine::cache_commands).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) enum Former {
+    /// Nothing.
+    #[default]
+    Other,
+    /// A page was read; the cells were free from that time on.
+    Read(u64),
+    /// A page is being programmed; its data was in the cells' own register from that time on.
+    Program(u64),
+}
+
 /// A die, or the PCM device.
 #[derive(Clone, Debug)]
 pub(super) struct Device {
@@ -45,6 +57,8 @@ pub(super) struct Device {
     pub(super) lane: u32,
     /// Next in the list of waiters that this device's head is in.
     pub(super) next_waiter: u32,
+    /// What its latest operation leaves open.
+    pub(super) former: Former,
 }
 
 impl Device {
@@ -57,6 +71,7 @@ impl Device {
             channel,
             lane,
             next_waiter: NONE,
+            former: Former::Other,
         }
     }
 
@@ -97,5 +112,6 @@ impl Device {
         self.head = self.base;
         self.queue.clear();
         self.free_ns = 0;
+        self.former = Former::Other;
     }
 }

@@ -22,6 +22,7 @@
 //! nobody any more, neither an operation nor the completion of a request: its record is dropped, and a token that
 //! still names it counts as time 0. No token can dangle, and memory holds just the backlog.
 
+mod cached;
 mod course;
 mod groups;
 mod pcm;
@@ -246,6 +247,9 @@ impl Events {
             self.devices[device as usize].free_ns = release_ns;
             self.passed_gate(device, shape, release_ns);
             return Some((release_ns, release_ns));
+        }
+        if self.machine.cache_commands {
+            return None;
         }
         let shape = &self.shapes[shape as usize];
         let queue = &mut self.devices[device as usize];

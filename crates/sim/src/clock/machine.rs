@@ -303,6 +303,10 @@ pub struct Machine {
     /// Which operation goes next.
     #[serde(skip)]
     pub schedule: Schedule,
+    /// Cache commands: a die takes in the data of a program, or gives out that of a read, while its cells are busy with the
+    /// next (docs/chips.md). Only [`Events`](super::Events) knows them.
+    #[serde(skip)]
+    pub cache_commands: bool,
 }
 
 impl Default for Machine {
@@ -331,6 +335,7 @@ impl Default for Machine {
             mode: Mode::Onfi,
             pages_per_block: 64,
             schedule: Schedule::default(),
+            cache_commands: false,
         }
     }
 }
@@ -499,7 +504,11 @@ impl Machine {
 
     /// Cycles of one command on each of so many planes, and on those that go with them.
     const fn commands_ns(&self, cycles: u64, planes: u64) -> u64 {
-        let together = if self.together == 0 { 1 } else { self.together as u64 };
+        let together = if self.together == 0 {
+            1
+        } else {
+            self.together as u64
+        };
         self.cycles_ns(cycles.saturating_mul(planes).saturating_mul(together))
     }
 

@@ -89,6 +89,9 @@ pub struct DeviceSettings {
     pub mode: Mode,
     /// Whether copies inside a plane stay inside the die.
     pub copyback: bool,
+    /// Whether data crosses the bus while the cells of the die work.
+    #[serde(default)]
+    pub cache_commands: bool,
     /// How erases are spread over the blocks of a die.
     #[serde(with = "LevelingName")]
     pub wear_leveling: WearLeveling,
@@ -131,6 +134,7 @@ impl DeviceSettings {
             program_order: device.program_order,
             mode: device.mode,
             copyback: device.copyback,
+            cache_commands: device.cache_commands,
             wear_leveling: device.wear_leveling,
             wear_gap: device.wear_gap,
         }

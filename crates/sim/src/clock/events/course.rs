@@ -1,6 +1,6 @@
 //! The course of operations: releases, grants, ends.
 
-use super::super::channel::NEVER_NS;
+use super::super::channel::{FirstAsk, NEVER_NS};
 use super::super::device::{IS_REQUEST, NONE, Record};
 use super::super::machine::add_ns;
 use super::super::token::EventToken;
@@ -51,6 +51,9 @@ impl Events {
             record.after = EventToken::NOTHING;
             self.coupled -= 1;
         }
+        if self.machine.cache_commands && self.release_cached(device) {
+            return;
+        }
         let queue = &mut self.devices[device as usize];
         let (free_ns, channel, lane) = (queue.free_ns, queue.channel, queue.lane);
         let &mut Record {
@@ -74,9 +77,14 @@ impl Events {
         if !on_bus {
             self.start(device, release_ns);
         }
-        let ask_ns = add_ns(release_ns, before_ns);
+        let first = FirstAsk {
+            step: 0,
+            ask_ns: add_ns(release_ns, before_ns),
+            started: !on_bus,
+            cells_ns: 0,
+        };
         let on = &mut self.channels[channel as usize];
-        on.ask(lane, number, (index, copies), ask_ns, !on_bus);
+        on.ask(lane, number, (index, copies), first);
         self.asks_ns[channel as usize] = on.least_ask_ns();
         self.no_end_ns[channel as usize] = UNKNOWN_NS;
     }
@@ -118,13 +126,13 @@ impl Events {
     }
 
     /// The head of a device starts.
-    fn start(&mut self, device: u32, start_ns: u64) {
+    pub(super) fn start(&mut self, device: u32, start_ns: u64) {
         let queue = &mut self.devices[device as usize];
         let head = queue.head;
         let record = queue.record(head);
         let (slot, number) = (record.request, record.number);
         if let Some(watch) = &mut self.watch {
-            watch.started(device, queue.free_ns, start_ns);
+            watch.started(device, queue.free_ns.min(start_ns), start_ns);
         }
         if slot != NONE {
             self.requests.started_in(slot, number, start_ns);
@@ -226,9 +234,16 @@ impl Events {
         };
         let device = on.die_at(granted.lane);
         if let Some(start_ns) = granted.start_ns {
+            let free_ns = self.devices[device as usize].free_ns;
+            if start_ns < free_ns {
+                self.overlaps(device, free_ns - start_ns);
+            }
             self.start(device, start_ns);
         }
         if let Some(end_ns) = granted.end_ns {
+            if self.machine.cache_commands {
+                self.leave_open(device, granted.ask_ns, end_ns);
+            }
             self.end(device, end_ns);
             self.run_woken();
         }

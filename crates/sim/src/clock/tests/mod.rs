@@ -1,5 +1,6 @@
 //! Tests of the clocks: by hand, by formula, and at random against the replayer.
 
+mod cached;
 mod host;
 mod pcm;
 mod random;
