@@ -198,7 +198,7 @@ fn compare_with_plain(name: &str, scheme: &str, config: &RunConfig, requests: &[
         host: plain.host.clone(),
         flows: None,
         series: plain.series.clone(),
-        held_up: plain.held_up.clone(),
+        held_up: plain.held_up,
         ..together.clone()
     };
     // Of work that a request leaves behind a row tells what is known when it is made: the die that
@@ -224,7 +224,7 @@ fn compare_with_plain(name: &str, scheme: &str, config: &RunConfig, requests: &[
 #[test]
 fn one_flow_alone_is_a_plain_run() {
     for (device, config) in devices() {
-        // With a buffer above timers or work in idle time, what has begun when a row is made is another matter.
+        // Above timers and work in idle time a buffer has reads of the map whose start a row may have come too early for.
         let schemes = match config.device.buffer.is_on() {
             true => &SCHEMES[..2],
             false => &SCHEMES[..],
