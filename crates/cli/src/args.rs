@@ -187,6 +187,7 @@ impl Setup {
   floatgate run --scheme fast --trace web.csv.gz --set scheme.log_blocks=64 --set device.dies=4
   floatgate run --scheme fast --slowest 20 --report fast.html
   floatgate run --config ssd.toml --json > result.json
+  floatgate run --flow name=db,trace=oltp-postgres --flow name=scan,trace=desktop,queue_depth=8 --alone
   floatgate run --scheme fast --requests-out rows.parquet --series-out series.csv
   floatgate run --scheme fast --timeline fast.json.gz --timeline-between 20:21     (open it in ui.perfetto.dev)
   floatgate run --scheme page --set 'run.ageing=[\"overwrite:0.5\", \"settle\"]' --report page.html
@@ -202,6 +203,13 @@ pub struct RunArgs {
     /// Trace, configuration, results
     #[command(flatten)]
     pub setup: Setup,
+    /// A flow of several in place of --trace, as name=db,trace=oltp-postgres,queue_depth=8; the keys are those of a table
+    /// [[flow]] (docs/hosts.md)
+    #[arg(long, value_name = "KEY=VALUE,...")]
+    pub flow: Vec<String>,
+    /// Run each flow without the others too, and tell how much it is slowed down
+    #[arg(long)]
+    pub alone: bool,
     /// Tell of the slowest N requests what they did and what they waited for
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub slowest: Option<u32>,

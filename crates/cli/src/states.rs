@@ -344,6 +344,7 @@ impl DeviceFiles<'_> {
             rows: besides.rows.map(|rows| rows as _),
             operations: besides.operations.map(|take| take as _),
             blocks: besides.blocks,
+            flows: besides.flows,
             load: state,
             save: save.as_mut().map(|save| save as _),
         };

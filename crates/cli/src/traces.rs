@@ -108,7 +108,7 @@ impl Choice {
     pub fn of(files: &[String], given: &ColumnsArgs, settings: &Settings) -> Outcome<Self> {
         let files = match settings.text("trace.file") {
             _ if !files.is_empty() => files.to_vec(),
-            Some(file) => vec![beside(file, &settings.place("trace.file"))],
+            Some(file) => vec![Self::beside(file, &settings.place("trace.file"))],
             None => vec![DEFAULT.to_string()],
         };
         let at = |key: &'static str| move |problem: Problem| problem.at(&settings.place(key));
@@ -165,6 +165,17 @@ impl Choice {
             }
         }
         self
+    }
+
+    /// A file named in a configuration lies beside it, unless its path says otherwise.
+    pub fn beside(file: &str, place: &Place) -> String {
+        match place {
+            Place::File { source, .. } if !is_bundled(file) && !is_generator(file) => {
+                let folder = Path::new(&source.name).parent().unwrap_or(Path::new(""));
+                folder.join(file).display().to_string()
+            }
+            _ => file.to_string(),
+        }
     }
 
     /// What the trace is called in output.
@@ -394,24 +405,13 @@ fn name_bundled(mut error: TraceError) -> TraceError {
     error
 }
 
-/// A file named in a configuration lies beside it, unless its path says otherwise.
-fn beside(file: &str, place: &Place) -> String {
-    match place {
-        Place::File { source, .. } if !is_bundled(file) && !is_generator(file) => {
-            let folder = Path::new(&source.name).parent().unwrap_or(Path::new(""));
-            folder.join(file).display().to_string()
-        }
-        _ => file.to_string(),
-    }
-}
-
 /// What is known of a trace after it was read.
 #[derive(Clone, Debug)]
 pub struct About {
     /// Its name.
     pub name: String,
     /// Its format.
-    pub format: Format,
+    pub format: String,
     /// What the reader counted.
     pub counts: Counts,
 }
@@ -421,7 +421,7 @@ impl About {
     pub fn of(choice: &Choice, reader: &Reader) -> Self {
         Self {
             name: choice.name(),
-            format: reader.format(),
+            format: reader.format().name().into(),
             counts: reader.counts(),
         }
     }
@@ -453,7 +453,7 @@ impl About {
     pub fn record(&self) -> record::Trace {
         record::Trace {
             name: self.name.clone(),
-            format: self.format.name().into(),
+            format: self.format.clone(),
             counts: self.counts.into(),
         }
     }

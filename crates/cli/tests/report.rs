@@ -57,10 +57,11 @@ fn the_scripts_find_what_they_look_for() {
     let place = Place::new();
     small_trace(&place);
     let document = place
-        .run("run --scheme fast --trace t.pages --slowest 3 --json")
+        .run("run --scheme fast --flow trace=t.pages --flow trace=t.pages --alone --slowest 3 --json")
         .ok()
         .json();
     let record = &document["results"][0];
+    let flow = &record["flows"]["each"][0];
     let failure = ["refused", "failed", "bug"];
     let mut checked = 0;
     let scripts = [RUNS, OVER_TIME];
@@ -72,6 +73,7 @@ fn the_scripts_find_what_they_look_for() {
             "s" => follow(&record["series"], path),
             "size" => follow(&record["explained"]["sizes"][0], path),
             "at" => follow(&record["explained"]["percentiles"][0], path),
+            "flow" => follow(flow, path),
             "map" => follow(&record["wear"]["map"], path),
             "r" | "run" if !failure.contains(&path) => follow(record, path),
             "doc" => follow(&document, path),

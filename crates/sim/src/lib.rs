@@ -9,6 +9,7 @@
 //! | [`span`] | which pages a stretch of bytes touches |
 //! | [`session`] | one scheme, one flash, one host: requests in, measurements out |
 //! | [`run`] | a whole run by the name of its scheme |
+//! | [`flows`] | several traces at once, and who of them goes next |
 //! | `saved` | the state of an aged device as bytes |
 //! | [`streamed`] | a trace decoded on a second thread while it is played |
 //! | [`timeline`] | every operation of the flash, for Perfetto |
@@ -34,6 +35,7 @@ pub mod driven;
 pub mod energy;
 pub mod flash;
 mod flight;
+pub mod flows;
 mod future;
 mod histogram;
 pub mod host;

@@ -1,5 +1,7 @@
 //! A whole run: device, ageing, trace, record; the scheme by its name.
 
+mod flows;
+
 use std::collections::VecDeque;
 
 use floatgate_core::catalog::Life;
@@ -13,9 +15,10 @@ use floatgate_trace::{Request, TraceError};
 use crate::ageing::{self, Aged};
 use crate::blocks::{self, BlockRow};
 use crate::clock::{Clock, Closed, Events, Operation, Scheduled};
-use crate::config::{Recipe, RunConfig};
+use crate::config::{Host, Recipe, RunConfig};
 use crate::conform::{VectorRequest, conform_scheme};
 use crate::driven::{Device, Driven};
+use crate::flows::Flows;
 use crate::future::Future;
 use crate::host::{BeyondEnd, PageMapper};
 use crate::record::{Counters, Record, Tables};
@@ -137,6 +140,8 @@ pub struct Besides<'a> {
     pub operations: Option<&'a mut TakeOperations<'a>>,
     /// Gets a row of every block in the end.
     pub blocks: Option<&'a mut Vec<BlockRow>>,
+    /// Plays these flows, all of which begin with their first request, in place of the source.
+    pub flows: Option<&'a mut Flows>,
     /// The device is not aged: it has this state, which [`save`](Self::save) took from one of the same shape and options.
     pub load: Option<Vec<u8>>,
     /// Takes the state of the device as soon as it is aged, before the run.
@@ -341,6 +346,7 @@ fn run_scheme<S: Ftl<Page = Lpn>>(job: Job<'_>) -> Result<Record, RunError> {
 
 fn run_on<S: Ftl<Page = Lpn>, C: Clock>(mut job: Job<'_>) -> Result<Record, RunError> {
     let mut session = Session::<S, C>::new(job.config)?;
+    flows::check::<S>(&job)?;
     foretell(&mut session, &mut job)?;
     let aged = match job.besides.load.take() {
         Some(bytes) => saved::load(&mut session, &bytes)?,
@@ -355,7 +361,10 @@ fn run_on<S: Ftl<Page = Lpn>, C: Clock>(mut job: Job<'_>) -> Result<Record, RunE
         session.record_requests();
     }
     session.put_buffer()?;
-    play(&mut session, &mut job)?;
+    let flows = match job.besides.flows.take() {
+        Some(flows) => Some(flows::play(&mut session, &mut job, flows)?),
+        None => play(&mut session, &mut job).map(|()| None)?,
+    };
     session.write_out_at_end();
     session.finish();
     hand_over(&mut session, &mut job, 1)?;
@@ -363,7 +372,8 @@ fn run_on<S: Ftl<Page = Lpn>, C: Clock>(mut job: Job<'_>) -> Result<Record, RunE
     if let Some(rows) = job.besides.blocks {
         *rows = blocks::rows(&session.flash);
     }
-    Ok(Record::of(&session, aged))
+    let record = Record::of(&session, aged);
+    Ok(Record { flows, ..record })
 }
 
 /// Tells a scheme that must know it what the whole run will write, its replays for ageing among it.
@@ -476,7 +486,10 @@ fn play<S: Ftl<Page = Lpn>, C: Clock>(
             (job.progress)(Progress::Played(played));
             played = 0;
             hand_over(session, job, PLAYED_EACH as usize)?;
-            check_backlog(session, job, &request, place)?;
+            check_backlog(session, &job.config.host, || {
+                let at_s = request.arrival_ns as f64 / 1e9;
+                format!("{}, {at_s:.3} s into the trace", job.source.position(place))
+            })?;
         }
     }
     ahead.ended.unwrap_or(Ok(()))?;
@@ -487,20 +500,18 @@ fn play<S: Ftl<Page = Lpn>, C: Clock>(
 /// A device that does not keep up in an open loop would take all memory in the end.
 fn check_backlog<S: Ftl<Page = Lpn>, C: Clock>(
     session: &Session<S, C>,
-    job: &Job<'_>,
-    request: &Request,
-    place: u64,
+    host: &Host,
+    place: impl Fn() -> String,
 ) -> Result<(), RunError> {
-    let (waiting, most) = (session.in_work(), job.config.host.backlog_limit);
+    let (waiting, most) = (session.in_work(), host.backlog_limit);
     if most == 0 || waiting <= most {
         return Ok(());
     }
     Err(RunError::Beyond(format!(
-        "{}: {waiting} requests are in work, the latest came {:.3} s into the trace: the device does not keep up\n  \
-         help: a closed loop (host.arrivals = \"closed\"), a queue (host.queue_depth), a slower replay (host.speed), or a higher \
-         host.backlog_limit ({most} now), if there is memory",
-        job.source.position(place),
-        request.arrival_ns as f64 / 1e9,
+        "{}: {waiting} requests are in work: the device does not keep up\n  \
+         help: a closed loop (host.arrivals = \"closed\", of a flow its queue_depth), a queue (host.queue_depth), a slower replay \
+         (host.speed), or a higher host.backlog_limit ({most} now), if there is memory",
+        place(),
     )))
 }
 
@@ -597,7 +608,7 @@ fn memory_bytes_of<S: Ftl<Page = Lpn>>(config: &RunConfig) -> Result<u64, Refusa
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Device, Host};
+    use crate::config::Device;
     use crate::part::part;
     use crate::streamed::Streamed;
     use floatgate_core::Start;

@@ -3,11 +3,14 @@
 //! A request goes one of two ways: most take the [short way], all others, and whatever needs more than the work of the
 //! request itself, the [long way]. Both hand their work to the scheme here, and end in the same [measurements].
 //!
+//! Commands of several flows, whose order a host of its own decides, take a [way of theirs](flow_way) beside these.
+//!
 //! [short way]: short_way
 //! [long way]: long_way
 //! [measurements]: measuring
 
 mod buffered;
+mod flow_way;
 mod laws;
 mod long_way;
 mod measuring;

@@ -330,6 +330,7 @@ fn play_one(
             device,
             config,
             &mut source,
+            None,
             &mut progress,
         )
     });

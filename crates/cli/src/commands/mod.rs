@@ -10,6 +10,7 @@ pub mod control;
 pub mod crash;
 pub mod explain;
 pub mod fleet;
+mod flows;
 pub mod image;
 mod listeners;
 pub mod mount;

@@ -31,8 +31,12 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
         Progress::Ageing => bar.message("ages"),
         Progress::Played(n) => bar.add(n),
     };
-    let played = ready.play(|scheme, device, source| {
-        taps.play(scheme, device, ready.config(), source, &mut progress)
+    let played = ready.play(|scheme, device, source, flows| {
+        taps.play(scheme, device, ready.config(), source, flows, &mut progress)
+    });
+    let played = played.and_then(|(mut record, told)| {
+        ready.compare_alone(&mut record, &mut progress)?;
+        Ok((record, told))
     });
     bar.done();
     let (record, told) = played?;

@@ -59,7 +59,11 @@ impl Study {
         Self::made(settings, setup, files)
     }
 
-    fn made(settings: Settings, setup: &Setup, files: &[String]) -> Outcome<Self> {
+    /// The same of settings that were read.
+    ///
+    /// # Errors
+    /// As [`Study::new`].
+    pub fn made(settings: Settings, setup: &Setup, files: &[String]) -> Outcome<Self> {
         let choice = Choice::of(files, &setup.columns, &settings)?;
         let plan = Plan::of(&settings)?;
         Ok(Self {

@@ -8,6 +8,7 @@ use floatgate_catalog::Scheme;
 use floatgate_sim::blocks;
 use floatgate_sim::clock::Operation;
 use floatgate_sim::config::RunConfig;
+use floatgate_sim::flows::Flows;
 use floatgate_sim::record::Record;
 use floatgate_sim::requests::{RequestRow, RequestsFile};
 use floatgate_sim::run::{Besides, Progress, RunError, Source};
@@ -175,6 +176,7 @@ impl Taps {
         device: DeviceFiles<'_>,
         config: &RunConfig,
         source: &mut dyn Source,
+        flows: Option<&mut Flows>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(Record, Vec<String>), RunError> {
         let mut of_blocks = Vec::new();
@@ -201,6 +203,7 @@ impl Taps {
             rows: records.then_some(&mut take as _),
             operations: is_timed.then_some(&mut take_operations as _),
             blocks,
+            flows,
             ..Besides::default()
         };
         let mut record = device.run(scheme, config, source, progress, besides)?;

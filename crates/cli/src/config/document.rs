@@ -4,6 +4,7 @@ use floatgate_catalog::Scheme;
 use serde_json::{Map, Value, json};
 
 use super::keys::{KEYS, Key, Kind, SECTIONS};
+use super::load::FLOW;
 
 /// A commented TOML file: every key is there, with its default.
 pub fn example(schemes: &[Scheme]) -> String {
@@ -17,7 +18,12 @@ pub fn example(schemes: &[Scheme]) -> String {
             scheme_sections(&mut out, schemes);
             continue;
         }
-        out.push_str(&format!("\n# {about}\n[{section}]\n"));
+        // There is no flow but those that are asked for.
+        let title = match section {
+            FLOW => format!("# [[{FLOW}]]"),
+            _ => format!("[{section}]"),
+        };
+        out.push_str(&format!("\n# {about}\n{title}\n"));
         for key in KEYS.iter().filter(|key| key.section == section) {
             let (example, words) = key.example();
             let about = match words {
@@ -116,7 +122,12 @@ pub fn schema(schemes: &[Scheme]) -> Value {
             }),
             _ => {}
         }
-        sections.insert(section.into(), table(about, properties));
+        let one = table(about, properties);
+        let section_schema = match section {
+            FLOW => json!({"type": "array", "items": one}),
+            _ => one,
+        };
+        sections.insert(section.into(), section_schema);
     }
     let vary = json!({"description": VARY, "type": "object"});
     sections.insert("vary".into(), vary);
@@ -167,16 +178,16 @@ mod tests {
     fn every_key_takes_its_default_or_example() {
         let schemes = floatgate_catalog::catalog();
         for key in KEYS {
-            let text = format!(
-                "[{}]\n{} = {}\n",
-                key.section,
-                key.written(),
-                key.example().0
-            );
+            let title = match key.section {
+                FLOW => "[[flow]]".to_string(),
+                section => format!("[{section}]"),
+            };
+            let text = format!("{title}\n{} = {}\n", key.written(), key.example().0);
             let mut settings = Settings::default();
             settings
                 .add_text("a.toml", text, &schemes)
                 .unwrap_or_else(|problem| panic!("{problem}"));
+            let settings = settings.flows.first().map_or(&settings, |(flow, _)| flow);
             assert!(settings.get(&key.path()).is_some());
         }
     }

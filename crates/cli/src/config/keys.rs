@@ -2,6 +2,7 @@
 //! schema come from this table.
 
 use floatgate_sim::clock::{Allocation, Policy, Suspend};
+use floatgate_sim::flows::{Arbitration, Priority};
 use floatgate_sim::part::{BITS_MAX, DRIVES};
 
 /// What a key takes.
@@ -126,7 +127,7 @@ const fn group(group: &'static str, key: Key) -> Key {
 }
 
 /// The sections in the order of a file, each with what it is for.
-pub const SECTIONS: [(&str, &str); 9] = [
+pub const SECTIONS: [(&str, &str); 10] = [
     ("trace", "The requests."),
     (
         "device",
@@ -140,6 +141,10 @@ pub const SECTIONS: [(&str, &str); 9] = [
     (
         "schedule",
         "Which of the operations that wait for a die goes next (docs/scheduling.md).",
+    ),
+    (
+        "flow",
+        "Several traces at once in place of [trace]: a table a flow, for `run` (docs/hosts.md).",
     ),
     ("run", "How the device begins."),
     ("compare", "What `compare` compares."),
@@ -226,6 +231,19 @@ pub const KEYS: &[Key] = &[
     key("host", "beyond", Kind::Words(&["error", "wrap", "compact"]), "\"compact\" <compact if the device is sized to the trace, else error>", "addresses past the end of the device: stop, start again at 0, or lay out regions in the order of first touch"),
     key("host", "stream_by", Kind::Words(&["trace", "volume", "region", "size", "process"]), "\"trace\"", "the stream of a write, for placement by hints: the trace's own, its volume, the sixteenth of the device that it begins in, its size (0: one page, 1: two, 2: up to four, ...), or its process in the order of first writes (blkparse, blktrace, hash-text)"),
     key("host", "compact_region_pages", Kind::Whole(1, 1 << 30), "512 <1 MiB>", "pages of a region of compact"),
+    key("host", "arbitration", Kind::Words(&Arbitration::NAMES), "\"round-robin\"", "of flows: one after the other; the same with weights, after urgent ones; by priority"),
+    key("host", "burst", Kind::Whole(1, 1 << 16), "1", "of flows: commands that one may have taken in its turn"),
+    key("host", "max_request", Kind::Size, "0.125 <no limit>", "of flows: longer reads and writes are split into commands of at most this size; 0: no limit"),
+    key("flow", "name", Kind::Text, "\"db\" <flow1, flow2, ...>", "what the flow is called"),
+    key("flow", "trace", Kind::Text, "\"oltp-postgres\" <none>", "its requests: a trace file (from this file's folder), a bundled trace or a generator"),
+    key("flow", "queue_depth", Kind::Whole(0, 1 << 20), "0", "requests that it keeps under way; 0: they come at the times of the trace"),
+    key("flow", "from", Kind::Number(0.0, 1.0), "0.0 <equal parts, one after the other>", "where its part of the device begins, as a share of the device; parts may overlap"),
+    key("flow", "share", Kind::Number(0.0, 1.0), "0.5 <equal parts, one after the other>", "how much of the device that part is"),
+    key("flow", "priority", Kind::Words(&Priority::NAMES), "\"medium\"", "its class"),
+    key("flow", "weight", Kind::Whole(1, 1 << 16), "1", "its turns are as many times as long; with arbitration = \"weighted\""),
+    key("flow", "stream", Kind::Whole(0, 65_534), "0 <what the trace says>", "the stream of all its writes"),
+    key("flow", "speed", Kind::Number(1e-9, NUMBER_MAX), "1 <host.speed>", "2 replays its trace twice as fast"),
+    key("flow", "start", Kind::Time, "0", "when it begins, after the start of the run"),
     key("schedule", "policy", Kind::Words(&Policy::NAMES), "\"fifo\"", "the order of issue; the first that is ready; reads of the host and the map first; then also programs for them before collection"),
     key("schedule", "overtakes", Kind::Whole(0, U32), "64", "after so many that overtook it, who waits behind goes first; 0: never"),
     key("schedule", "suspend", Kind::Words(&Suspend::NAMES), "\"none\"", "whose cell time a read may interrupt"),

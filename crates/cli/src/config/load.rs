@@ -58,6 +58,10 @@ impl Settings {
                 span: section.span(),
             };
             let section = section.get_ref();
+            if section == FLOW {
+                self.add_flows(source, value, &place, schemes)?;
+                continue;
+            }
             check_section(section, &place)?;
             let Some(inner) = value.get_ref().as_table() else {
                 let problem = Problem::new(format!("{section} is a section")).at(&place);
@@ -79,6 +83,36 @@ impl Settings {
         in_file.values.into_iter().for_each(|(path, setting)| {
             self.values.insert(path, setting);
         });
+        Ok(())
+    }
+
+    /// Adds the tables `[[flow]]` of a file.
+    fn add_flows(
+        &mut self,
+        source: &Arc<Source>,
+        value: &Spanned<DeValue<'_>>,
+        place: &Place,
+        schemes: &[Scheme],
+    ) -> Outcome<()> {
+        let DeValue::Array(tables) = value.get_ref() else {
+            return Err(Problem::new("flow is a list of tables")
+                .at(place)
+                .help("write [[flow]] on a line of its own and the keys of the flow below it"));
+        };
+        for table in tables {
+            let mut flow = Self::default();
+            let mut reader = FileReader {
+                source,
+                schemes,
+                settings: &mut flow,
+            };
+            let place = reader.place(table);
+            let Some(inner) = table.get_ref().as_table() else {
+                return Err(Problem::new("a flow is a table of keys").at(&place));
+            };
+            reader.section(FLOW, inner)?;
+            self.flows.push((flow, place));
+        }
         Ok(())
     }
 
@@ -155,6 +189,23 @@ impl Settings {
     }
 }
 
+/// Adds a key of a flow.
+///
+/// # Errors
+/// Points at the place.
+pub(super) fn add_to_flow(
+    flow: &mut Settings,
+    key: &str,
+    value: Plain,
+    place: Place,
+    schemes: &[Scheme],
+) -> Outcome<()> {
+    set_key(flow, FLOW, key, value, place, schemes, false)
+}
+
+/// The section of which there may be many.
+pub(super) const FLOW: &str = "flow";
+
 /// The problem of an override that has not the form of one.
 fn form(place: &Place) -> Problem {
     Problem::new("an override has the form section.key=value")
@@ -203,8 +254,13 @@ fn syntax(source: &Arc<Source>, error: &toml::de::Error) -> Problem {
 
 fn check_section(section: &str, place: &Place) -> Outcome<()> {
     let known: Vec<&str> = SECTIONS.iter().map(|(name, _)| *name).collect();
-    if known.contains(&section) {
+    if known.contains(&section) && section != FLOW {
         return Ok(());
+    }
+    if section == FLOW {
+        return Err(Problem::new("flow.KEY: which flow?")
+            .at(place)
+            .help("name the flow with --flow, or give it a table [[flow]] in a file"));
     }
     if section == "vary" {
         return Err(Problem::new("[vary] is for `floatgate sweep` alone")

@@ -3,6 +3,7 @@
 
 mod check;
 pub mod document;
+pub mod flows;
 pub mod keys;
 mod load;
 mod ranges;
@@ -66,6 +67,8 @@ pub struct Setting {
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     values: BTreeMap<String, Setting>,
+    /// The flows of a file, each with its keys and where it stands.
+    flows: Vec<(Settings, Place)>,
 }
 
 impl Settings {
@@ -160,6 +163,25 @@ impl Settings {
             .unwrap_or_default()
     }
 
+    /// The same, or another place if it was not given.
+    fn place_or(&self, path: &str, other: &Place) -> Place {
+        self.get(path)
+            .map_or_else(|| other.clone(), |setting| setting.place.clone())
+    }
+
+    /// Refuses flows, for all that plays one trace.
+    ///
+    /// # Errors
+    /// Points at the first of them.
+    pub fn check_no_flows(&self) -> Outcome<()> {
+        match self.flows.first() {
+            Some((_, place)) => Err(Problem::new("[[flow]] is for `floatgate run` alone")
+                .at(place)
+                .help("leave the flows out")),
+            None => Ok(()),
+        }
+    }
+
     /// The options given for a scheme. Those of `[scheme]` count if it has them and `[scheme]` is not about
     /// another scheme; those of `[schemes.<name>]` win.
     pub fn options_of(&self, scheme: &Scheme) -> Vec<(String, OptionValue)> {
@@ -245,6 +267,7 @@ impl Settings {
         if given.get("device.dies").is_some() {
             self.values.remove("device.channels");
         }
+        self.flows.extend(given.flows);
         for (path, setting) in given.values {
             let key = keys::KEYS.iter().find(|key| key.path() == path);
             if let Some(option) = path.strip_prefix("scheme.").filter(|_| key.is_none()) {

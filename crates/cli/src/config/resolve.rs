@@ -59,6 +59,7 @@ impl Plan {
     /// # Errors
     /// Points at what does not fit together.
     pub fn of(settings: &Settings) -> Outcome<Self> {
+        settings.check_no_flows()?;
         let settings = &settings.clone().with_preset();
         let part = part_of(settings)?;
         let dies = settings.small("device.dies").unwrap_or(1);

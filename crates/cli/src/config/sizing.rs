@@ -45,6 +45,14 @@ impl Extent {
         }
     }
 
+    /// So many bytes.
+    pub fn known(bytes: u64) -> Self {
+        Self {
+            regions: None,
+            end: bytes,
+        }
+    }
+
     /// Takes a request.
     pub fn add(&mut self, request: &Request) {
         match &mut self.regions {

@@ -24,7 +24,7 @@ function card(title, sub, draw, options = {}) {
     bar.append(...buttons);
   }
   const save = el("span", { class: "save" }, el("button", { type: "button", title: "Download the numbers of this chart", onclick: () => host.data && download(`${fileName(title)}.csv`, "text/csv", csv(host.data)) }, "CSV"),
-    el("button", { type: "button", title: "Download this chart as a picture", onclick: () => host.querySelector("svg") && download(`${fileName(title)}.svg`, "image/svg+xml", picture(host.querySelector("svg"))) }, "SVG"));
+    options.table ? "" : el("button", { type: "button", title: "Download this chart as a picture", onclick: () => host.querySelector("svg") && download(`${fileName(title)}.svg`, "image/svg+xml", picture(host.querySelector("svg"))) }, "SVG"));
   bar.append(save);
   for (const [text, c] of options.keys || []) keys.append(el("span", {}, el("i", { style: `background:${c}` }), text));
   redraws.push(redraw);

@@ -38,7 +38,25 @@ function comparison() {
   document.getElementById("comparison").replaceChildren(el("thead", {}, el("tr", {}, el("th", { onclick: () => { sort.column = null; comparison(); } }, "scheme"), head)), el("tbody", {}, body, failed));
 }
 
+/** What each of several flows at once got of the device. */
+function flowTable() {
+  const run = runs.find((r) => r.flows);
+  if (!run) return;
+  const FIGURES = [["requests", (flow) => flow.response.all.count, count], ["commands", (flow) => flow.commands, count], ["MB/s", (flow) => flow.throughput_mb_s, digits], ["share, %", (flow) => flow.share_percent, digits],
+    ["mean", (flow) => flow.response.all.mean_us, micros], ["p99", (flow) => flow.response.all.p99_us, micros], ["p99.9", (flow) => flow.response.all.p99_9_us, micros], ["max", (flow) => flow.response.all.max_us, micros],
+    ["alone: mean", (flow) => flow.alone?.mean_us, micros], ["alone: p99", (flow) => flow.alone?.p99_us, micros], ["slowdown", (flow) => flow.slowdown, digits]];
+  const { each: flows, fairness, jain } = run.flows;
+  const known = FIGURES.filter(([, value]) => flows.some((flow) => value(flow) != null));
+  const how = fairness == null ? "" : ` Fairness ${digits(fairness)}: the least slowdown divided by the largest; Jain's index ${digits(jain)}.`;
+  card("Flows", `What each flow got; shares are those of the time in which all were at work.${how}`, (host) => {
+    host.data = { head: ["flow", ...known.map(([name]) => name)], rows: flows.map((flow) => [flow.config.name, ...known.map(([, value]) => value(flow))]) };
+    host.replaceChildren(el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, host.data.head.map((name) => el("th", {}, name)))),
+      el("tbody", {}, flows.map((flow) => el("tr", {}, el("td", {}, flow.config.name), known.map(([, value, format]) => el("td", {}, value(flow) == null ? "–" : format(value(flow))))))))));
+  }, { wide: true, table: true });
+}
+
 function charts() {
+  flowTable();
   card("Response times", "Share of requests that took at most this long; \"tail\" stretches the slowest ones.", (host, state) => {
     const tail = state.scale === "tail", top = 1 - 1e-5;
     const y = tail ? (v) => -Math.log10(1 - Math.min(v, top)) : (v) => v;

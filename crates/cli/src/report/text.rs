@@ -11,6 +11,7 @@ pub fn of(record: &Record) -> String {
         title,
         ageing(record),
         responses(record),
+        flows(record),
         throughput(record),
         schedule(record),
         buffer(record),
@@ -93,6 +94,49 @@ fn responses(record: &Record) -> String {
         }
     }
     table.render()
+}
+
+fn flows(record: &Record) -> String {
+    let Some(flows) = &record.flows else {
+        return String::new();
+    };
+    let mut table = Table::new(&[
+        "<flow",
+        "requests",
+        "MB/s",
+        "share",
+        "mean",
+        "p99",
+        "p99.9",
+        "alone: mean",
+        "p99",
+        "slowdown",
+    ]);
+    for flow in &flows.each {
+        let all = &flow.response.all;
+        let alone = flow.alone;
+        table.row([
+            flow.config.name.clone(),
+            count(all.count),
+            short_or_dash(flow.throughput_mb_s),
+            percent(flow.share_percent.map(|share| share / 100.0)),
+            micros_or_dash(all.mean_us),
+            micros_or_dash(all.p99_us),
+            micros_or_dash(all.p99_9_us),
+            micros_or_dash(alone.and_then(|alone| alone.mean_us)),
+            micros_or_dash(alone.and_then(|alone| alone.p99_us)),
+            short_or_dash(flow.slowdown),
+        ]);
+    }
+    let mut text = table.render();
+    if let (Some(fairness), Some(jain)) = (flows.fairness, flows.jain) {
+        text.push_str(&format!(
+            "fairness {} (least slowdown / largest), Jain\'s index {}\n",
+            short(fairness),
+            short(jain)
+        ));
+    }
+    text
 }
 
 fn throughput(record: &Record) -> String {

@@ -277,7 +277,10 @@ impl Clock for Closed {
         out.extend(self.ready.drain().map(|Reverse(completion)| completion));
     }
 
-    fn next_completion(&mut self) -> Option<Completion> {
+    fn next_completion_by(&mut self, by_ns: u64) -> Option<Completion> {
+        if self.ready.peek()?.0.end_ns > by_ns {
+            return None;
+        }
         self.ready.pop().map(|Reverse(completion)| completion)
     }
 

@@ -455,18 +455,20 @@ impl Clock for Events {
         }
     }
 
-    fn next_completion(&mut self) -> Option<Completion> {
+    fn next_completion_by(&mut self, by_ns: u64) -> Option<Completion> {
         loop {
             let (_, ask_ns, _) = self.least_ask();
             match self.requests.first_ready() {
+                // What is not known lies behind the least ask.
+                Some((end_ns, _)) if end_ns > by_ns && ask_ns > by_ns => return None,
                 Some((end_ns, _)) if end_ns <= ask_ns => return self.requests.hand_out(),
                 // All others are later, whatever is granted before.
-                Some((end_ns, false)) if end_ns < self.no_end_ns() => {
+                Some((end_ns, false)) if end_ns <= by_ns && end_ns < self.no_end_ns() => {
                     return self.requests.hand_out();
                 }
-                Some((end_ns, _)) => self.grant_ahead(end_ns - 1),
-                None if ask_ns == NEVER_NS => return None,
-                None => self.grant_ahead(TIME_MAX_NS),
+                Some((end_ns, _)) => self.grant_ahead((end_ns - 1).min(by_ns)),
+                None if ask_ns > by_ns || self.requests.incomplete == 0 => return None,
+                None => self.grant_ahead(by_ns),
             }
         }
     }

@@ -177,7 +177,13 @@ pub trait Clock: Sized {
     /// s = max(a_j, s_(j-1));
     /// while in_flight >= Q { s = max(s, next_completion().end_ns); in_flight -= 1 }
     /// ```
-    fn next_completion(&mut self) -> Option<Completion>;
+    fn next_completion(&mut self) -> Option<Completion> {
+        self.next_completion_by(TIME_MAX_NS)
+    }
+
+    /// The same of a host that issues at `by_ns` unless a completion, which may come at that very time, lets it issue
+    /// earlier: `None` if there is none up to then. Grants no ask later than `by_ns`.
+    fn next_completion_by(&mut self, by_ns: u64) -> Option<Completion>;
 
     /// Comes to know every completion up to `at_ns`, which must not lie after the issue of what follows. Grants no ask
     /// later than the latest completion, as [`idle_since`](Self::idle_since).

@@ -643,19 +643,21 @@ impl Clock for Scheduled {
         out.extend(std::iter::from_fn(|| self.requests.hand_out()));
     }
 
-    fn next_completion(&mut self) -> Option<Completion> {
+    fn next_completion_by(&mut self, by_ns: u64) -> Option<Completion> {
         loop {
             let ready_ns = self.requests.first_ready_ns();
-            match (ready_ns, self.next_ns()) {
-                (Some(ready_ns), _) if ready_ns <= self.now_ns => {}
-                (Some(ready_ns), Some(next_ns)) if ready_ns < next_ns => {}
-                (_, None) => {}
-                _ => {
-                    self.step_towards(TIME_MAX_NS);
-                    continue;
+            let next_ns = self.next_ns().unwrap_or(u64::MAX);
+            match ready_ns {
+                Some(ready_ns) if ready_ns <= self.now_ns || ready_ns < next_ns => {
+                    return (ready_ns <= by_ns)
+                        .then(|| self.requests.hand_out())
+                        .flatten();
                 }
+                None if self.requests.incomplete == 0 => return None,
+                // What would begin at `by_ns` itself waits for what the host issues then.
+                _ if next_ns > by_ns || self.now_ns >= by_ns => return None,
+                _ => self.step_towards(by_ns),
             }
-            return self.requests.hand_out();
         }
     }
 

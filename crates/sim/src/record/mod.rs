@@ -15,6 +15,7 @@
 //! | `schedule` | what came of a schedule other than the order of issue |
 //! | `buffer` | what a write buffer and a read cache between host and scheme did |
 //! | `wear`, `tables`, `series` | erases of blocks; mapping tables; how it went over time |
+//! | `flows` | what several flows at once got of the device |
 //! | `explained` | where the time of requests went, if rows of them were made |
 //! | `document`, `configuration` | records of one trace and one device with what they are about |
 //! | [`fleet`], [`sweep`], [`mod@bench`], [`recovery`] | what `floatgate fleet`, `sweep`, `bench` and `recovery` print |
@@ -28,6 +29,7 @@ mod device;
 mod document;
 mod explained;
 pub mod fleet;
+mod flows;
 mod held_up;
 mod names;
 pub mod papers;
@@ -55,6 +57,7 @@ pub use derived::Derived;
 pub use device::{Device, Host};
 pub use document::{Document, Failed, Outcome, Reason, Trace, TraceCounts};
 pub use explained::{Explained, Explanation, PartsAt, SizeClass, SlowRequest, Wait};
+pub use flows::{Flow, Flows};
 pub use held_up::{By, HeldUp};
 pub use schema::schema;
 pub use series::Series;
@@ -122,6 +125,9 @@ pub struct Record {
     pub series: Series,
     /// Distributions of response times.
     pub distribution: Distribution,
+    /// What each of several flows got; left out if there was one trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<Flows>,
     /// Where the time of the requests went; left out if no requests were recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explained: Option<Explained>,
@@ -157,6 +163,7 @@ impl Record {
             held_up: HeldUp::of(&series, from),
             series,
             distribution: Distribution::of(from.metrics),
+            flows: None,
             explained: None,
         }
     }

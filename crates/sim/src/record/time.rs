@@ -54,7 +54,7 @@ impl Time {
         let written = from.host.page_writes as f64;
         Self {
             elapsed_s,
-            response: Responses::of(m),
+            response: Responses::of(&m.reads, &m.writes, &m.trims, &m.flushes),
             alone: None,
             behind_s: None,
             service: Brief::of(&m.service),
@@ -97,15 +97,20 @@ pub struct Responses {
 }
 
 impl Responses {
-    fn of(m: &Metrics) -> Self {
-        let mut all = m.reads.clone();
-        all.add(&m.writes);
+    pub(super) fn of(
+        reads: &Latencies,
+        writes: &Latencies,
+        trims: &metrics::Brief,
+        flushes: &metrics::Brief,
+    ) -> Self {
+        let mut all = reads.clone();
+        all.add(writes);
         Self {
             all: Latency::of(&all),
-            read: Latency::of(&m.reads),
-            write: Latency::of(&m.writes),
-            trim: Brief::of(&m.trims),
-            flush: Brief::of(&m.flushes),
+            read: Latency::of(reads),
+            write: Latency::of(writes),
+            trim: Brief::of(trims),
+            flush: Brief::of(flushes),
         }
     }
 }

@@ -150,7 +150,7 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
     }
 
     #[inline]
-    fn hand_over(
+    pub(super) fn hand_over(
         &mut self,
         kind: Kind,
         number: u64,

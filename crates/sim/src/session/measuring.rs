@@ -50,6 +50,10 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
         if let Some(recorder) = &mut self.recorder {
             recorder.done(number, flush.issue_ns, end_ns);
         }
+        self.measure_flush(flush, end_ns);
+    }
+
+    pub(super) fn measure_flush(&mut self, flush: InFlight, end_ns: u64) {
         let response_ns = end_ns.saturating_sub(flush.arrival_ns);
         self.metrics.flushes.record(response_ns);
         self.metrics.series.flushed(response_ns);
