@@ -106,7 +106,7 @@ impl Buffer {
     /// Pages of a block, on a device of that shape.
     pub fn block_pages(&self, geometry: &Geometry) -> u32 {
         match self.block_pages {
-            0 => geometry.pages_per_block.saturating_mul(geometry.dies),
+            0 => geometry.pages_of_a_block_a_die(),
             pages => pages,
         }
     }

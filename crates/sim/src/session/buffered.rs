@@ -287,9 +287,8 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
         let Some(write) = &mut buffer.write else {
             return;
         };
-        while write.pages.free() < pages && !write.pages.is_empty() {
-            write.pages.evict(&mut buffer.leaving);
-        }
+        let needed = pages.saturating_sub(write.pages.free());
+        write.pages.evict(needed, &mut buffer.leaving);
         self.write_out(buffer);
     }
 
