@@ -24,12 +24,13 @@ fn the_power_goes_and_comes_back_by_command() {
     let place = Place::new();
     let served = Running::new(
         &place,
-        "serve --socket s --control c --memory 2MiB --write-cache 64KiB --real-time",
+        "serve --socket s --control c --memory 2MiB --write-cache 64KiB --cache-policy lru --read-cache 32KiB --real-time",
     );
     let control = |words: &[&str]| floatgate(&place, &[&["control", "c"], words].concat());
     let stat = |format: &str| floatgate(&place, &["stat", "c", format]);
     assert_eq!(told(&stat("--json"))["is_on"], true);
     assert_eq!(told(&stat("--json"))["cache"]["size_bytes"], 65536);
+    assert_eq!(told(&stat("--json"))["cache"]["read_cache_bytes"], 32768);
     let armed = told(&control(&[
         "cut",
         "--at-write",
@@ -73,6 +74,16 @@ fn what_makes_no_sense_is_refused() {
         ("serve --memory 2MiB --part ssdsim", "--real-time"),
         ("serve --memory 2MiB --real-time --part none", "ssdsim"),
         ("serve --memory 2MiB --write-cache much", "--write-cache"),
+        (
+            "serve --memory 2MiB --write-cache 1MiB --cache-policy fifo",
+            "one of lru, bplru",
+        ),
+        ("serve --memory 2MiB --cache-protected", "--write-cache"),
+        ("serve --memory 2MiB --read-ahead 4KiB", "--read-cache"),
+        (
+            "serve --memory 2MiB --read-cache 4KiB --read-ahead 8KiB",
+            "no more than --read-cache",
+        ),
         ("control nobody on", "nobody"),
         ("control nobody fly", "snapshot FILE"),
         ("control nobody mark", "mark wants a text"),

@@ -208,28 +208,32 @@ impl WriteBuffer {
         Some(slot)
     }
 
-    /// The pages of the next victim, in their order, if anything is held. They stay until they are
-    /// [removed](Self::remove).
-    pub fn victim(&self) -> impl Iterator<Item = Held> + '_ {
-        let unit = self.order.first(HELD);
-        let number = unit.map(|node| self.nodes[node as usize].number);
-        let pages = number.map_or(0..0, |number| {
-            let first = number * self.unit_pages;
-            first..(first + self.unit_pages).min(self.slot_of.len() as u32)
+    /// The pages of the next victims, until they are so many or nothing is left: unit by unit, each in the order of its
+    /// pages. They stay until they are [removed](Self::remove).
+    pub fn victims(&self, pages: u32) -> impl Iterator<Item = Held> + '_ {
+        let mut named = 0;
+        let units = self.order.iter(HELD).take_while(move |&node| {
+            let is_wanted = named < pages;
+            named += self.nodes[node as usize].pages;
+            is_wanted
         });
-        pages.filter_map(|page| {
-            let slot = self.find(Lpn(page))?;
-            Some(Held {
-                lpn: Lpn(page),
-                slot,
-            })
+        units.flat_map(|node| self.held_of(self.nodes[node as usize].number))
+    }
+
+    /// What is held of a unit.
+    fn held_of(&self, number: u32) -> impl Iterator<Item = Held> + '_ {
+        let first = number * self.unit_pages;
+        let end = (first + self.unit_pages).min(self.slot_of.len() as u32);
+        (first..end).map(Lpn).filter_map(|lpn| {
+            let slot = self.find(lpn)?;
+            Some(Held { lpn, slot })
         })
     }
 
-    /// Drops the pages of the next victim, appending them to `out` in their order: they are to be written out now.
-    pub fn evict(&mut self, out: &mut Vec<Held>) {
+    /// Drops the pages of the next [victims](Self::victims), appending them to `out`: they are to be written out now.
+    pub fn evict(&mut self, pages: u32, out: &mut Vec<Held>) {
         let from = out.len();
-        out.extend(self.victim());
+        out.extend(self.victims(pages));
         for held in &out[from..] {
             self.remove(held.lpn);
         }
@@ -238,9 +242,7 @@ impl WriteBuffer {
     /// Drops all pages, appending them to `out` in the order of their addresses.
     pub fn evict_all(&mut self, out: &mut Vec<Held>) {
         let from = out.len();
-        while !self.is_empty() {
-            self.evict(out);
-        }
+        self.evict(u32::MAX, out);
         out[from..].sort_unstable_by_key(|held| held.lpn.0);
     }
 }
@@ -259,7 +261,7 @@ mod tests {
 
     fn evicted(buffer: &mut WriteBuffer) -> Vec<u32> {
         let mut out = Vec::new();
-        buffer.evict(&mut out);
+        buffer.evict(1, &mut out);
         out.iter().map(|held| held.lpn.0).collect()
     }
 
@@ -290,6 +292,24 @@ mod tests {
         assert_eq!(evicted(&mut buffer), [20]);
         assert_eq!(evicted(&mut buffer), [0, 1, 2, 3]);
         assert_eq!(evicted(&mut buffer), [8, 9, 10, 11]);
+    }
+
+    /// Victims are whole units, the last one too, and stay until they are removed.
+    #[test]
+    fn several_victims_are_named_in_their_order() {
+        let mut buffer = buffer(8, Eviction::Bplru);
+        for lpn in [9, 1, 5, 2, 10] {
+            buffer.put(Lpn(lpn));
+        }
+        let named = |buffer: &WriteBuffer, pages| -> Vec<u32> {
+            buffer.victims(pages).map(|held| held.lpn.0).collect()
+        };
+        assert_eq!(named(&buffer, 0), []);
+        assert_eq!(named(&buffer, 1), [5]);
+        assert_eq!(named(&buffer, 2), [5, 1, 2]);
+        assert_eq!(named(&buffer, 3), [5, 1, 2]);
+        assert_eq!(named(&buffer, u32::MAX), [5, 1, 2, 9, 10]);
+        assert_eq!(buffer.len(), 5);
     }
 
     /// What the module's text says, on a list of pages in the order of their writes.
@@ -366,7 +386,7 @@ mod tests {
                 for lpn in lpn..(lpn + pages).min(LOGICAL) {
                     if buffer.find(Lpn(lpn)).is_none() && buffer.free() == 0 {
                         let mut out = Vec::new();
-                        buffer.evict(&mut out);
+                        buffer.evict(1, &mut out);
                         let out: Vec<_> = out.iter().map(|held| (held.lpn.0, held.slot)).collect();
                         complete += u32::from(out.len() as u32 == BLOCK);
                         assert_eq!(out, model.evict(unit_pages));

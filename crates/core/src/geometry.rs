@@ -180,6 +180,11 @@ impl Geometry {
         self.logical_pages / self.pages_per_block
     }
 
+    /// Pages of a logical block of every die (`C * P`): what schemes for one die get a whole block each of.
+    pub fn pages_of_a_block_a_die(&self) -> u32 {
+        self.pages_per_block.saturating_mul(self.dies)
+    }
+
     /// Page `page` of block `pbn`.
     #[inline(always)]
     pub fn ppn(&self, pbn: Pbn, page: u32) -> Ppn {

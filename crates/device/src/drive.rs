@@ -40,7 +40,7 @@ pub struct Figures {
     pub erases_max: u32,
     /// What mounting it found.
     pub found: Found,
-    /// The write cache, if there is one.
+    /// Its caches, if there are any.
     pub cache: Option<CacheFigures>,
 }
 
@@ -56,7 +56,7 @@ pub enum Unflushed {
     Some,
 }
 
-/// What a power cut does to a volatile cache.
+/// What a power cut does to a volatile write cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Loss {
     /// Which unflushed runs of sectors reach the flash.
@@ -86,6 +86,8 @@ pub trait Drive: Send {
     fn sectors(&self) -> u64;
     /// Bytes of a page: writes of whole pages need no read.
     fn page_bytes(&self) -> usize;
+    /// Pages of a logical block of every die: written as a whole they suit schemes that map blocks.
+    fn block_pages(&self) -> u32;
     /// Why the device is read-only, if it is.
     fn read_only(&self) -> Option<String>;
     /// Reads sectors into `data`.
@@ -141,6 +143,11 @@ pub trait Drive: Send {
         let _ = (loss, rng);
         Lost::default()
     }
+    /// The power is about to go, or is gone: what memory that outlasts it has for the flash, first sectors and bytes; none
+    /// where there is no such memory, and nothing is asked of [`Drive::lose`] where there is.
+    fn outlasting(&self) -> Option<Vec<(u64, Vec<u8>)>> {
+        None
+    }
     /// Shuts the device down and closes what it lies in.
     ///
     /// # Errors
@@ -163,6 +170,11 @@ impl<S: Ftl<Page = Lpn>> Drive for BlockDevice<S, Spares<Powered<ImageNand>>> {
 
     fn page_bytes(&self) -> usize {
         self.page_bytes()
+    }
+
+    fn block_pages(&self) -> u32 {
+        let ledger = &self.flash_layer().ledger;
+        ledger.geometry().pages_of_a_block_a_die()
     }
 
     fn read_only(&self) -> Option<String> {

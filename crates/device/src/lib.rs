@@ -12,7 +12,7 @@
 //! | [`flash`] | [`NandFlash`]: the flash of a scheme on any of them |
 //! | [`block`] | [`BlockDevice`]: sectors, on one scheme and one flash |
 //! | [`drive`] | [`Drive`]: a device of any scheme, mounted in a file or in memory |
-//! | [`drive::cache`] | [`Cached`]: a volatile write cache in front of a device |
+//! | [`drive::cache`] | [`Cached`]: a write cache and a read cache in front of a device |
 //! | [`drive::medium`] | [`Medium`]: what a device lies in: mounted again after a power cut, copied, replaced |
 //! | [`stored`] | [`Stored`]: all of this for a scheme chosen by name |
 

@@ -57,6 +57,11 @@ impl Pace {
         self.end_ns
     }
 
+    /// The request was done by then: nobody waits for what was done since.
+    pub fn set_end_ns(&mut self, end_ns: u64) {
+        self.end_ns = end_ns;
+    }
+
     fn take(&mut self, die: u32, ns: u64) {
         let free = &mut self.free_ns[die as usize];
         *free = (*free).max(self.begin_ns) + ns;
@@ -110,7 +115,7 @@ pub struct Supply {
 }
 
 impl Supply {
-    fn new(dies: u32, paired_pages: bool) -> Self {
+    pub(crate) fn new(dies: u32, paired_pages: bool) -> Self {
         Self {
             counts: ChipCounts::default(),
             changes: 0,
@@ -181,7 +186,7 @@ impl Supply {
         Ok(self.is_off)
     }
 
-    fn take(&mut self, die: u32, ns: impl FnOnce(&Times) -> u64) {
+    pub(crate) fn take(&mut self, die: u32, ns: impl FnOnce(&Times) -> u64) {
         if let Some(pace) = &mut self.pace {
             let ns = ns(&pace.times);
             pace.take(die, ns);

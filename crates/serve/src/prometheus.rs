@@ -2,6 +2,8 @@
 
 use std::fmt::{Display, Write};
 
+use floatgate_device::drive::cache::CacheFigures;
+
 use crate::stat::{Operations, Stat};
 
 /// A metric's values, one line each.
@@ -50,51 +52,7 @@ pub fn text(stat: &Stat) -> String {
     requests(all, stat);
     flash(all, stat);
     if let Some(cache) = &stat.cache {
-        let one = |all: &mut String, name, kind, help, value: u64| {
-            metric(all, name, kind, help).value("", &[], value);
-        };
-        one(
-            all,
-            "floatgate_cache_size_bytes",
-            "gauge",
-            "Bytes the write cache can hold.",
-            cache.size_bytes,
-        );
-        one(
-            all,
-            "floatgate_cache_unwritten_bytes",
-            "gauge",
-            "Bytes in the write cache that have not reached the flash.",
-            cache.unwritten_bytes,
-        );
-        one(
-            all,
-            "floatgate_cache_taken_bytes_total",
-            "counter",
-            "Bytes taken into the write cache since the power came on.",
-            cache.taken_bytes,
-        );
-        one(
-            all,
-            "floatgate_cache_merged_bytes_total",
-            "counter",
-            "Bytes that replaced others in the write cache.",
-            cache.merged_bytes,
-        );
-        one(
-            all,
-            "floatgate_cache_written_bytes_total",
-            "counter",
-            "Bytes written out of the write cache.",
-            cache.written_bytes,
-        );
-        one(
-            all,
-            "floatgate_cache_read_bytes_total",
-            "counter",
-            "Bytes read from the write cache.",
-            cache.read_bytes,
-        );
+        caches(all, cache);
     }
     if let Some(lag) = &stat.lag {
         metric(
@@ -113,6 +71,80 @@ pub fn text(stat: &Stat) -> String {
         .value("", &[], seconds(lag.max_ns));
     }
     text
+}
+
+fn caches(all: &mut String, cache: &CacheFigures) {
+    let gauges = [
+        (
+            "floatgate_cache_size_bytes",
+            "Bytes the write cache can hold.",
+            cache.size_bytes,
+        ),
+        (
+            "floatgate_cache_protected",
+            "Whether the write cache outlasts the power: 1 if so.",
+            cache.is_protected.into(),
+        ),
+        (
+            "floatgate_cache_unwritten_bytes",
+            "Bytes in the write cache that have not reached the flash.",
+            cache.unwritten_bytes,
+        ),
+        (
+            "floatgate_cache_read_cache_size_bytes",
+            "Bytes the read cache can hold.",
+            cache.read_cache_bytes,
+        ),
+    ];
+    let counters = [
+        (
+            "floatgate_cache_taken_bytes_total",
+            "Bytes taken into the write cache since the power came on.",
+            cache.taken_bytes,
+        ),
+        (
+            "floatgate_cache_merged_bytes_total",
+            "Bytes that replaced others in the write cache.",
+            cache.merged_bytes,
+        ),
+        (
+            "floatgate_cache_written_bytes_total",
+            "Bytes written out of the write cache.",
+            cache.written_bytes,
+        ),
+        (
+            "floatgate_cache_read_bytes_total",
+            "Bytes read from the write cache.",
+            cache.read_bytes,
+        ),
+        (
+            "floatgate_cache_read_cached_bytes_total",
+            "Bytes read from the read cache.",
+            cache.read_cached_bytes,
+        ),
+        (
+            "floatgate_cache_ahead_bytes_total",
+            "Bytes read ahead into the read cache.",
+            cache.ahead_bytes,
+        ),
+        (
+            "floatgate_cache_ahead_used_bytes_total",
+            "Bytes read ahead that were read afterwards.",
+            cache.ahead_used_bytes,
+        ),
+        (
+            "floatgate_cache_ahead_wasted_bytes_total",
+            "Bytes read ahead that were dropped before anybody read them.",
+            cache.ahead_wasted_bytes,
+        ),
+    ];
+    let mut of_kind = |kind, metrics: &[(&'static str, &str, u64)]| {
+        for &(name, help, value) in metrics {
+            metric(all, name, kind, help).value("", &[], value);
+        }
+    };
+    of_kind("gauge", &gauges);
+    of_kind("counter", &counters);
 }
 
 fn device(all: &mut String, stat: &Stat) {

@@ -239,7 +239,7 @@ pub struct Stat {
     pub write_amplification: Option<f64>,
     /// Spare blocks and wear; none while the power is off.
     pub wear: Option<Wear>,
-    /// The write cache, if there is one and the power is on.
+    /// The write cache and the read cache, if there is any and the power is on.
     pub cache: Option<CacheFigures>,
     /// Where requests take the time of a flash: how late the machine was.
     pub lag: Option<Lag>,

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use floatgate_catalog as _;
+use floatgate_core::buffer::Eviction;
 use floatgate_core::catalog::Entry;
 use floatgate_core::rng::SplitMix64;
 use floatgate_device::drive::Unflushed;
+use floatgate_device::drive::cache::CacheSetup;
 use floatgate_device::image::ImageSpec;
 use floatgate_device::{Drive, SparesOptions, Stored};
 use floatgate_serve::cut::CutAt;
@@ -33,6 +35,18 @@ fn device(scheme: &Entry<Stored>) -> Box<dyn Drive> {
         .unwrap_or_else(|error| panic!("{}: {error}", scheme.info.key))
 }
 
+/// Of five devices one has no cache, and the others differ in all that a cache can be.
+fn cache(seed: u64) -> Option<CacheSetup> {
+    let setup = CacheSetup {
+        write_bytes: CACHE_BYTES,
+        eviction: [Eviction::Lru, Eviction::Bplru][seed as usize % 2],
+        is_protected: seed % 5 > 2,
+        read_bytes: seed % 3 * 4 * PAGE,
+        ahead_bytes: 3 * PAGE,
+    };
+    (!seed.is_multiple_of(5)).then_some(setup)
+}
+
 /// What a sector may hold after a cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum May {
@@ -45,7 +59,8 @@ enum May {
 /// A host with a model of every sector.
 struct Host {
     shared: Shared,
-    has_cache: bool,
+    /// Whether a power cut takes what no flush has covered.
+    is_volatile: bool,
     /// What a read returns while the power is on.
     now: Vec<u64>,
     may: Vec<Vec<May>>,
@@ -58,7 +73,7 @@ struct Host {
 impl Host {
     fn new(drive: Box<dyn Drive>, setup: Setup) -> Self {
         Self {
-            has_cache: setup.cache_bytes.is_some(),
+            is_volatile: setup.cache.is_some_and(|cache| !cache.is_protected),
             shared: Shared::with(drive, Vec::new(), setup),
             now: vec![0; SECTORS as usize],
             may: vec![vec![May::Version(0)]; SECTORS as usize],
@@ -116,7 +131,7 @@ impl Host {
             self.given[sector].push(version);
             if outcome.is_ok() {
                 self.now[sector] = version;
-                if fua || !self.has_cache {
+                if fua || !self.is_volatile {
                     self.may[sector].clear();
                 }
             }
@@ -228,10 +243,9 @@ fn what_was_promised_survives_every_cut() {
     let lives = std::env::var("FLOATGATE_LIVES").map_or(12, |text| text.parse().expect("a number"));
     let mut cuts: BTreeMap<String, u64> = BTreeMap::new();
     for (index, scheme) in (0..).zip(&floatgate_schemes::catalog::<Stored>()) {
-        for seed in 100 * index..100 * index + 4 {
-            let cache_bytes = (seed % 2 == 0).then_some(CACHE_BYTES);
+        for seed in 105 * index..105 * index + 5 {
             let setup = Setup {
-                cache_bytes,
+                cache: cache(seed),
                 ..Setup::default()
             };
             let mut host = Host::new(device(scheme), setup);
@@ -282,7 +296,7 @@ static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// The bytes of a device of which the power was cut, and the line that tells of it.
 fn cut_off(scheme: &Entry<Stored>, cut: Option<CutPlan>, seed: u64) -> (Vec<u8>, String) {
     let setup = Setup {
-        cache_bytes: (seed % 2 == 1).then_some(CACHE_BYTES),
+        cache: cache(seed),
         cut,
         tell: |line| TOLD.lock().expect("no panic").push(line.into()),
         ..Setup::default()
@@ -503,7 +517,7 @@ fn control_lines_are_answered_and_nonsense_is_refused() {
 fn a_cache_keeps_to_the_device() {
     let catalog = floatgate_schemes::catalog::<Stored>();
     let inner = device(catalog.get("page").expect("a scheme"));
-    let mut cached = floatgate_device::Cached::new(inner, CACHE_BYTES);
+    let mut cached = floatgate_device::Cached::new(inner, &cache(1).expect("a cache"));
     let unwritten = |cached: &floatgate_device::Cached| {
         cached.figures().cache.expect("a cache").unwritten_bytes
     };

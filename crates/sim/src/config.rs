@@ -65,6 +65,8 @@ pub struct Buffer {
     pub eviction: Eviction,
     /// Pages of a block of [`Eviction::Bplru`], and of the longest write to the scheme; 0: a logical block of every die.
     pub block_pages: u32,
+    /// Whether a block that leaves under [`Eviction::Bplru`] is filled up with its other pages, read from the flash.
+    pub padding: bool,
     /// Pages that are kept free: writing out begins when fewer are.
     pub reserve_pages: u32,
     /// After so long without a request in work everything is written out; 0: never.
@@ -87,6 +89,7 @@ impl Default for Buffer {
             write_pages: 0,
             eviction: Eviction::Lru,
             block_pages: 0,
+            padding: false,
             reserve_pages: 0,
             idle_ns: 0,
             write_out_at_end: false,
@@ -108,7 +111,7 @@ impl Buffer {
     /// Pages of a block, on a device of that shape.
     pub fn block_pages(&self, geometry: &Geometry) -> u32 {
         match self.block_pages {
-            0 => geometry.pages_per_block.saturating_mul(geometry.dies),
+            0 => geometry.pages_of_a_block_a_die(),
             pages => pages,
         }
     }
@@ -149,6 +152,10 @@ impl Buffer {
                     self.reserve_pages, self.write_pages
                 ),
             );
+        }
+        if self.padding && self.eviction != Eviction::Bplru {
+            let text = "padding = true: only with eviction = \"bplru\", whose unit is a block";
+            return refuse("padding", text.into());
         }
         if self.prefetch_pages > self.read_pages {
             return refuse(

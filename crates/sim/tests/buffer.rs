@@ -250,6 +250,7 @@ fn every_scheme_wears_it() {
             config.device.buffer = Buffer {
                 write_pages: 1 + rng.below(200) as u32,
                 eviction: [Eviction::Bplru, Eviction::Lru][rng.below(2) as usize],
+                padding: rng.below(2) == 0,
                 block_pages: [0, 16, 7][rng.below(3) as usize],
                 idle_ns: rng.below(2) * 500_000,
                 write_out_at_end: rng.below(2) == 0,
@@ -257,6 +258,7 @@ fn every_scheme_wears_it() {
                 ..Buffer::default()
             };
             let buffer = &mut config.device.buffer;
+            buffer.padding &= buffer.eviction == Eviction::Bplru;
             buffer.reserve_pages = rng.below(u64::from(buffer.write_pages)) as u32;
             buffer.prefetch_pages = buffer.read_pages / 5;
             if let Some(log_blocks) = scheme.info.filled_from(Setting::LogBlocks) {
@@ -369,6 +371,79 @@ fn whole_blocks_at_a_time_help_a_scheme_that_maps_blocks() {
     assert!(length(&bplru) > length(&lru));
 }
 
+/// One page of four is held: the other three are read first, each for its own program. On a device of two dies only the
+/// block of the die that is written is filled up.
+#[test]
+fn a_block_that_leaves_is_filled_up() {
+    let buffer = Buffer {
+        write_pages: 4,
+        eviction: Eviction::Bplru,
+        padding: true,
+        ..Buffer::default()
+    };
+    let mut config = config(1, 16, 4, 8, &[("log_blocks", "1")]);
+    config.device.buffer = buffer;
+    let requests = [pages(0, Op::Write, 2, 1), pages(1_000_000, Op::Flush, 0, 0)];
+    let (record, rows) = run("bast", &config, &requests);
+    let filled = record.buffer.expect("there is one");
+    assert_eq!((filled.written_out, filled.padded_pages), (1, 3));
+    assert_eq!((filled.runs, filled.run_pages), (1, Some(4.0)));
+    // Three reads and four programs: the whole block is a log block now.
+    assert_eq!(ends(&rows)[1], 1_000_000 + 3 * 72_975 + 4 * 252_975);
+    assert_eq!(record.counters.flash.reads.host, 3);
+    assert_eq!(record.counters.flash.programs.host, 4);
+
+    let mut config = common::config(2, 16, 4, 8, &[("log_blocks", "2")]);
+    config.device.buffer = Buffer {
+        read_pages: 8,
+        ..buffer
+    };
+    let requests = [
+        // Of die 1 the pages 1, 3, 5 and 7 are this block's.
+        pages(0, Op::Read, 5, 1),
+        pages(1_000_000, Op::Write, 3, 1),
+        pages(2_000_000, Op::Flush, 0, 0),
+    ];
+    let (record, _) = run("bast", &config, &requests);
+    let filled = record.buffer.expect("there is one");
+    assert_eq!((filled.padded_pages, filled.padded_cached), (3, 1));
+    assert_eq!(record.counters.flash.reads.host, 3);
+    assert_eq!(record.counters.flash.programs.host, 4);
+}
+
+/// What the paper pads for: every eviction is a block from its first page to its last, so merges are switches. Without it
+/// the same writes cost full merges. 16 MiB of buffer on 128 MiB, single pages, most of them to a tenth of the device.
+#[test]
+fn padding_makes_switches_of_full_merges() {
+    let logical_pages = 1024 * 64;
+    let mut rng = SplitMix64::new(2);
+    let write = |i: u64| {
+        let hot = if rng.below(10) < 9 { 10 } else { 1 };
+        let page = rng.below(logical_pages / hot);
+        pages(i * 10_000_000, Op::Write, page, 1)
+    };
+    let requests: Vec<Request> = (0..40_000).map(write).collect();
+    for scheme in ["bast", "fast"] {
+        let mut config = config(1, 1100, 64, 1024, &[("log_blocks", "16")]);
+        let [plain, padded] = [false, true].map(|padding| {
+            config.device.buffer = Buffer {
+                write_pages: (16 << 20) / PAGE as u32,
+                eviction: Eviction::Bplru,
+                padding,
+                ..Buffer::default()
+            };
+            let catalog = floatgate_schemes::catalog::<Simulated>();
+            let life = catalog.find(scheme).expect("a scheme").life;
+            let record = life.run(&config, &mut Decoded::new(&requests), &mut |_| {});
+            record.expect("it runs, and the laws hold").counters.merges
+        });
+        println!("{scheme}: {plain:?}, padded: {padded:?}");
+        assert_eq!((padded.full, padded.partial), (0, 0), "{scheme}");
+        assert!(padded.switch > 0 && plain.full > 0, "{scheme}");
+        assert!(plain.switch * 10 < padded.switch, "{scheme}");
+    }
+}
+
 #[test]
 fn what_does_not_fit_is_refused() {
     let catalog = floatgate_schemes::catalog::<Simulated>();
@@ -385,6 +460,9 @@ fn what_does_not_fit_is_refused() {
     config.device.buffer.reserve_pages = 3;
     config.device.buffer.prefetch_pages = 1;
     assert_eq!(refused("page", &config).as_deref(), Some("prefetch_pages"));
+    config.device.buffer.padding = true;
+    assert_eq!(refused("page", &config).as_deref(), Some("padding"));
+    config.device.buffer.padding = false;
     // Who must know when each page of the host is written next cannot.
     config.device.buffer.prefetch_pages = 0;
     config.options = vec![("separation".into(), Value::from_word("fk"))];

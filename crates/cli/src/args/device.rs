@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use floatgate_core::buffer::Eviction;
 use floatgate_serve::CutPlan;
 
 /// The device that `serve`, `mount` and `attach` put up.
@@ -26,6 +27,18 @@ pub struct DeviceArgs {
     /// Put a volatile write cache in front: what no flush has covered is lost in a power cut, and with the process
     #[arg(long, value_name = "SIZE", value_parser = super::size)]
     pub write_cache: Option<u64>,
+    /// What leaves the write cache first: lru (pages) or bplru (logical blocks; docs/buffer.md)
+    #[arg(long, value_name = "POLICY", requires = "write_cache", value_parser = eviction, default_value = "bplru")]
+    pub cache_policy: Eviction,
+    /// The write cache outlasts the power, as with capacitors: flushes leave it as it is, power cuts take nothing
+    #[arg(long, requires = "write_cache")]
+    pub cache_protected: bool,
+    /// Put a read cache in front
+    #[arg(long, value_name = "SIZE", value_parser = super::size)]
+    pub read_cache: Option<u64>,
+    /// Bytes that are read ahead of sequential reads; 0 for none [default: 128KiB, or the read cache if that is smaller]
+    #[arg(long, value_name = "SIZE", requires = "read_cache", value_parser = offset)]
+    pub read_ahead: Option<u64>,
     /// Answer when the modelled flash would be done, not before (docs/serve.md)
     #[arg(long)]
     pub real_time: bool,
@@ -260,6 +273,10 @@ pub struct ImageExportArgs {
     pub file: PathBuf,
     /// The file to write, whole or not at all; - is standard output
     pub output: PathBuf,
+}
+
+fn eviction(text: &str) -> Result<Eviction, String> {
+    Eviction::from_name(text).ok_or_else(|| "one of lru, bplru".into())
 }
 
 fn offset(text: &str) -> Result<u64, String> {

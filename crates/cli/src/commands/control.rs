@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 
+use floatgate_device::drive::cache::CacheFigures;
 use floatgate_serve::control::ask;
 use floatgate_serve::prometheus;
 use floatgate_serve::stat::{Operations, Stat};
@@ -167,9 +168,30 @@ fn shown(stat: &Stat) -> String {
         );
     }
     if let Some(cache) = &stat.cache {
+        text += &caches(cache);
+    }
+    if let Some(lag) = &stat.lag {
         let _ = writeln!(
             text,
-            "write cache {}: {} unwritten; taken {}, merged {}, written {}, read {}",
+            "later than the modelled flash: {} requests, by {} at most",
+            count(lag.late_requests),
+            us(lag.max_ns)
+        );
+    }
+    text
+}
+
+fn caches(cache: &CacheFigures) -> String {
+    let mut text = String::new();
+    if cache.size_bytes > 0 {
+        let protected = if cache.is_protected {
+            ", protected"
+        } else {
+            ""
+        };
+        let _ = writeln!(
+            text,
+            "write cache {}{protected}: {} unwritten; taken {}, merged {}, written {}, read {}",
             bytes(cache.size_bytes),
             bytes(cache.unwritten_bytes),
             bytes(cache.taken_bytes),
@@ -178,12 +200,15 @@ fn shown(stat: &Stat) -> String {
             bytes(cache.read_bytes)
         );
     }
-    if let Some(lag) = &stat.lag {
+    if cache.read_cache_bytes > 0 {
         let _ = writeln!(
             text,
-            "later than the modelled flash: {} requests, by {} at most",
-            count(lag.late_requests),
-            us(lag.max_ns)
+            "read cache {}: read {}; read ahead {}, of which used {}, dropped unread {}",
+            bytes(cache.read_cache_bytes),
+            bytes(cache.read_cached_bytes),
+            bytes(cache.ahead_bytes),
+            bytes(cache.ahead_used_bytes),
+            bytes(cache.ahead_wasted_bytes)
         );
     }
     text

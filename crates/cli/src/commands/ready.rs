@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use floatgate_catalog::Catalog;
 use floatgate_device::Drive;
+use floatgate_device::drive::cache::CacheSetup;
 use floatgate_device::image::header_of;
 use floatgate_device::power::Times;
 use floatgate_serve::control::Control;
@@ -17,6 +18,9 @@ use super::{bytes, image, listeners};
 use crate::args::DeviceArgs;
 use crate::errors::{Outcome, Problem};
 use crate::output;
+
+/// What is read ahead unless something else is asked for: the window of Linux's page cache.
+const AHEAD_BYTES: u64 = 128 << 10;
 
 /// What is told when the device can be used.
 #[derive(Clone, Debug, Serialize)]
@@ -104,12 +108,28 @@ pub fn setup(args: &DeviceArgs, catalog: &Catalog) -> Outcome<Setup> {
         false => None,
     };
     Ok(Setup {
-        cache_bytes: args.write_cache,
+        cache: caches(args)?,
         times,
         image: args.file.clone(),
         cut: args.cut,
         tell: output::tell,
     })
+}
+
+/// The caches that are asked for.
+fn caches(args: &DeviceArgs) -> Outcome<Option<CacheSetup>> {
+    let read_bytes = args.read_cache.unwrap_or_default();
+    if args.read_ahead.is_some_and(|ahead| ahead > read_bytes) {
+        return Err(Problem::new("--read-ahead: no more than --read-cache"));
+    }
+    let setup = CacheSetup {
+        write_bytes: args.write_cache.unwrap_or_default(),
+        eviction: args.cache_policy,
+        is_protected: args.cache_protected,
+        read_bytes,
+        ahead_bytes: args.read_ahead.unwrap_or(AHEAD_BYTES.min(read_bytes)),
+    };
+    Ok((args.write_cache.is_some() || args.read_cache.is_some()).then_some(setup))
 }
 
 /// The times of the part that is named, by the command line or the image, or those of the device in memory.

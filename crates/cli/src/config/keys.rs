@@ -214,6 +214,7 @@ pub const KEYS: &[Key] = &[
     group("write_buffer", key("buffer", "write_pages", Kind::Whole(0, BUFFER_MAX), "4096 <no write buffer>", "the same in pages")),
     key("buffer", "eviction", Kind::Words(&["lru", "bplru"]), "\"lru\"", "what is written out first: the page, or (bplru) all of the block, that was not written for the longest time"),
     key("buffer", "block_pages", Kind::Whole(1, U32), "512 <a logical block of every die>", "pages of a block of bplru, and of the longest write to the scheme"),
+    key("buffer", "padding", Kind::Flag, "false", "a block that leaves under bplru is filled up with its other pages, read from the flash"),
     key("buffer", "reserve_pages", Kind::Whole(0, BUFFER_MAX), "0", "pages of the write buffer that are kept free: writing out begins when fewer are"),
     key("buffer", "idle", Kind::Time, "100000 <never>", "after so long without a request in work all is written out"),
     key("buffer", "write_out_at_end", Kind::Flag, "false", "what the write buffer holds after the last request is written out, and counted"),

@@ -400,6 +400,7 @@ fn buffer_of(settings: &Settings, page_bytes: u32) -> Outcome<Buffer> {
         write_pages: pages("buffer.write", "buffer.write_pages")?,
         eviction: eviction.and_then(Eviction::from_name).unwrap_or_default(),
         block_pages: small("block_pages"),
+        padding: flag("padding"),
         reserve_pages: small("reserve_pages"),
         idle_ns: settings.whole("buffer.idle").unwrap_or(0),
         write_out_at_end: flag("write_out_at_end"),

@@ -220,6 +220,16 @@ fn buffer(record: &Record) -> String {
             ),
         ]);
     }
+    if buffer.padded_pages > 0 {
+        table.row([
+            "pages written to fill up blocks",
+            &format!(
+                "{}, {} of them from the read cache",
+                count(buffer.padded_pages),
+                count(buffer.padded_cached),
+            ),
+        ]);
+    }
     if buffer.read_ahead > 0 {
         table.row([
             "pages read ahead",

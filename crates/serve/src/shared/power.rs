@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use floatgate_core::rng::SplitMix64;
+use floatgate_device::drive::cache::CacheSetup;
 use floatgate_device::drive::{Lost, Unflushed};
 use floatgate_device::image::Found;
 use floatgate_device::power::Times;
@@ -22,8 +23,8 @@ mod commands;
 /// How the device is as a drive.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Bytes of a volatile write cache.
-    pub cache_bytes: Option<u64>,
+    /// Its caches, if it has any.
+    pub cache: Option<CacheSetup>,
     /// The operations of the flash take that long.
     pub times: Option<Times>,
     /// The image's file; none for a device in memory.
@@ -37,7 +38,7 @@ pub struct Setup {
 impl Default for Setup {
     fn default() -> Self {
         Self {
-            cache_bytes: None,
+            cache: None,
             times: None,
             image: None,
             cut: None,
@@ -147,8 +148,8 @@ impl Power {
 
     /// A device that was just mounted, with all that makes a drive of it.
     fn dressed(&mut self, drive: Box<dyn Drive>) -> Box<dyn Drive> {
-        let mut drive = match self.setup.cache_bytes {
-            Some(bytes) => Box::new(Cached::new(drive, bytes)),
+        let mut drive = match &self.setup.cache {
+            Some(setup) => Box::new(Cached::new(drive, setup)),
             None => drive,
         };
         self.counts = Counts::default();
@@ -184,6 +185,27 @@ impl Power {
             };
             supply.arm(nth.saturating_sub(done), kind, rng.next());
         }
+    }
+
+    /// Protected memory outlasts the power until all that it holds is on the flash: the device comes up once more for
+    /// that, and nobody but the cache uses it.
+    fn write_outlasting(&mut self, runs: Vec<(u64, Vec<u8>)>) -> Lost {
+        let mut lost = Lost::default();
+        let medium = self.medium.as_ref().filter(|_| !runs.is_empty());
+        let mut drive = medium.and_then(|medium| medium.mount().ok());
+        for (sector, data) in runs {
+            let written = drive.as_mut().map(|drive| drive.write(sector, &data));
+            match written {
+                Some(Ok(())) => lost.kept_runs += 1,
+                _ => lost.dropped_runs += 1,
+            }
+        }
+        if let Some(mut drive) = drive {
+            // A flush that fails is found by whoever mounts the device next.
+            let _ = drive.flush();
+            self.before = self.before.with(&drive.figures());
+        }
+        lost
     }
 
     pub fn note_flush(&mut self, until_ns: u64) {
@@ -330,7 +352,8 @@ impl State {
             return;
         };
         let is_off = drive.supply().is_some_and(|supply| supply.is_off());
-        let lost = match is_off {
+        let outlasting = drive.outlasting();
+        let mut lost = match is_off || outlasting.is_some() {
             true => None,
             false => Some(drive.lose(plan.loss(), rng)),
         };
@@ -338,13 +361,17 @@ impl State {
         self.power.plan = None;
         self.power.cuts += 1;
         self.power.before = self.power.before.with(&drive.figures());
+        // The device that comes up for what outlasts the power is another one.
         drop(drive);
+        if let Some(runs) = outlasting {
+            lost = Some(self.power.write_outlasting(runs));
+        }
         let Lost {
             kept_runs,
             dropped_runs,
             torn_runs,
         } = lost.unwrap_or_default();
-        let cache = match (self.power.setup.cache_bytes, lost) {
+        let cache = match (self.power.setup.cache, lost) {
             (None, _) => String::new(),
             (Some(_), None) => "; what was in the write cache is lost".into(),
             (Some(_), Some(_)) => format!(

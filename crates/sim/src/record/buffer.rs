@@ -19,6 +19,9 @@ pub struct BufferSettings {
     pub eviction: Eviction,
     /// Pages of a block of `bplru`, and of the longest write to the scheme; 0: a logical block of every die.
     pub block_pages: u32,
+    /// Whether a block that leaves under `bplru` was filled up with its other pages, read from the flash.
+    #[serde(default)]
+    pub padding: bool,
     /// Pages that are kept free.
     pub reserve_pages: u32,
     /// Time without a request in work after which all is written out, us; 0: never.
@@ -43,6 +46,7 @@ impl BufferSettings {
             write_pages: buffer.write_pages,
             eviction: buffer.eviction,
             block_pages: buffer.block_pages,
+            padding: buffer.padding,
             reserve_pages: buffer.reserve_pages,
             idle_us: buffer.idle_ns as f64 / 1000.0,
             write_out_at_end: buffer.write_out_at_end,
@@ -64,6 +68,12 @@ pub struct Buffer {
     pub trimmed: u64,
     /// Written out to the scheme.
     pub written_out: u64,
+    /// Not held, but written to the scheme with pages of their block that were written out, to fill it up.
+    #[serde(default)]
+    pub padded_pages: u64,
+    /// Of `padded_pages`: found in the read cache. The others were read from the flash.
+    #[serde(default)]
+    pub padded_cached: u64,
     /// Writes in which they were handed to the scheme, each of pages that follow each other.
     pub runs: u64,
     /// Held at the end: not written out, so not in the counters of the flash.
@@ -96,6 +106,8 @@ impl Buffer {
             absorbed: c.absorbed,
             trimmed: c.trimmed,
             written_out: c.written_out,
+            padded_pages: c.padded,
+            padded_cached: c.padded_cached,
             runs: c.runs,
             held_at_end: c.held,
             read_held: c.read_held,
@@ -106,7 +118,7 @@ impl Buffer {
             read_ahead_wasted: c.read_ahead_wasted,
             write_hits: ratio(c.absorbed as f64, from.host.page_writes as f64),
             read_hits: ratio(found, from.host.page_reads as f64),
-            run_pages: ratio(c.written_out as f64, c.runs as f64),
+            run_pages: ratio((c.written_out + c.padded) as f64, c.runs as f64),
         })
     }
 }

@@ -17,6 +17,10 @@ use crate::clock::Clock;
 use crate::config::{Buffer, PartialWrite};
 use crate::host::{Kind, PageRequest, Segment};
 
+mod leaving;
+
+use leaving::Leaving;
+
 /// What has been counted of a buffer and a cache, in pages unless it says otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BufferCounters {
@@ -26,6 +30,10 @@ pub struct BufferCounters {
     pub trimmed: u64,
     /// Written out: handed to the scheme.
     pub written_out: u64,
+    /// Not held, but written with what was written out of their block, to fill it up.
+    pub padded: u64,
+    /// Of these, found in the read cache; the others were read from the flash.
+    pub padded_cached: u64,
     /// Writes in which they were handed over, each of pages that follow each other.
     pub runs: u64,
     /// Held now.
@@ -77,8 +85,9 @@ pub(super) struct Buffered<T> {
     written_ns: u64,
     /// The ends of all that was written out, and of all trims.
     out: T,
-    /// Pages on their way out; their tokens, while the flash has them.
-    leaving: Vec<Held>,
+    /// Pages that the buffer has let go of; these and what fills up their blocks; their tokens, while the flash has them.
+    evicted: Vec<Held>,
+    leaving: Vec<Leaving<T>>,
     tokens: Vec<T>,
 }
 
@@ -104,6 +113,7 @@ impl<T: Copy + Default> Buffered<T> {
             stream: None,
             written_ns: 0,
             out: T::default(),
+            evicted: Vec::new(),
             leaving: Vec::new(),
             tokens: Vec::new(),
         }
@@ -282,65 +292,6 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
         })
     }
 
-    /// Writes pages out until there is room for so many more.
-    fn make_room(&mut self, buffer: &mut Buffered<C::Token>, pages: u32) {
-        let Some(write) = &mut buffer.write else {
-            return;
-        };
-        while write.pages.free() < pages && !write.pages.is_empty() {
-            write.pages.evict(&mut buffer.leaving);
-        }
-        self.write_out(buffer);
-    }
-
-    fn write_all_out(&mut self, buffer: &mut Buffered<C::Token>) {
-        if let Some(write) = &mut buffer.write {
-            write.pages.evict_all(&mut buffer.leaving);
-        }
-        self.write_out(buffer);
-    }
-
-    /// Hands to the scheme what leaves, pages of one stream that follow each other in one write.
-    fn write_out(&mut self, buffer: &mut Buffered<C::Token>) {
-        let leaving = std::mem::take(&mut buffer.leaving);
-        let mut rest = &leaving[..];
-        while let (Some(first), Some(write)) = (rest.first(), &buffer.write) {
-            let stream_of = |held: &Held| write.stream_of[held.slot as usize];
-            let follows = |(held, i): &(&Held, u32)| {
-                held.lpn.0 == first.lpn.0 + i && stream_of(held) == stream_of(first)
-            };
-            let run = rest.iter().zip(0..buffer.block_pages);
-            let (run, behind) = rest.split_at(run.take_while(follows).count());
-            self.write_run_out(buffer, run);
-            rest = behind;
-        }
-        buffer.leaving = leaving;
-        buffer.leaving.clear();
-    }
-
-    fn write_run_out(&mut self, buffer: &mut Buffered<C::Token>, run: &[Held]) {
-        let (Some(write), Some(first)) = (&mut buffer.write, run.first()) else {
-            return;
-        };
-        let mut tokens = std::mem::take(&mut buffer.tokens);
-        tokens.clear();
-        tokens.extend(run.iter().map(|held| write.since[held.slot as usize]));
-        if self.uses_streams {
-            self.ftl.stream(write.stream_of[first.slot as usize]);
-        }
-        self.flash.serve_buffer(tokens, false);
-        let pages = run.len() as u32;
-        let Ok(()) = (self.ftl).write(&mut self.flash, &Run::whole(first.lpn, pages));
-        buffer.tokens = self.flash.buffer_served();
-        for (held, &end) in run.iter().zip(&buffer.tokens) {
-            write.since[held.slot as usize] = end;
-            buffer.out = self.flash.clock.join(buffer.out, end);
-        }
-        self.live.set(first.lpn, pages, true);
-        buffer.counters.written_out += u64::from(pages);
-        buffer.counters.runs += 1;
-    }
-
     /// Drops pages that are trimmed. The scheme hears of all of them: it may have an older copy of what is held.
     fn drop_held(&mut self, buffer: &mut Buffered<C::Token>, segment: &Segment) {
         for (lpn, _) in pages_of(segment) {
@@ -456,39 +407,6 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
             }
             at += pages.max(1);
         }
-    }
-
-    /// Writes everything out if the device was idle for long enough before an issue.
-    pub(super) fn write_out_when_idle(&mut self, issue_ns: u64) {
-        let after_ns = self.config.device.buffer.idle_ns;
-        if self.buffer.is_none() || after_ns == 0 {
-            return;
-        }
-        let Some(from_ns) = self.flash.clock.idle_since(issue_ns) else {
-            return;
-        };
-        if issue_ns - from_ns >= after_ns {
-            self.write_out_at(from_ns + after_ns);
-        }
-    }
-
-    /// No request follows: what is held is written out, if the configuration wants that.
-    pub(crate) fn write_out_at_end(&mut self) {
-        if self.config.device.buffer.write_out_at_end {
-            self.write_out_at(self.last_issue_ns);
-        }
-    }
-
-    /// Writes everything out, which belongs to no request.
-    fn write_out_at(&mut self, at_ns: u64) {
-        let Some(mut buffer) = self.buffer.take() else {
-            return;
-        };
-        use floatgate_core::Flash;
-        self.flash.not_before_ns = 0;
-        self.flash.background(at_ns);
-        self.write_all_out(&mut buffer);
-        self.buffer = Some(buffer);
     }
 }
 

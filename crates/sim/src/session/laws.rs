@@ -29,15 +29,17 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
                 written + memory.absorbed + memory.trimmed + memory.held,
             ),
             (
-                "programs.host + pages into the scheme's buffer = pages written to the scheme + pages out of it",
+                "programs.host + pages into the scheme's buffer = pages written to the scheme, padded ones too + pages out of it",
                 c.programs.host + buffered.writes,
-                written + buffered.programs,
+                written + memory.padded + buffered.programs,
             ),
             ("reads.gc = programs.gc", c.reads.gc, c.programs.gc),
             (
-                "reads.host + reads from memory = page_reads - unwritten_reads + partial_write_reads + pages read ahead",
+                "reads.host + reads from memory = page_reads - unwritten_reads + partial_write_reads + pages read ahead + pages read for padding",
                 c.reads.host + buffered.reads + memory.read_held + memory.read_cached,
-                read + self.metrics.partial_write_reads + memory.read_ahead,
+                read + self.metrics.partial_write_reads
+                    + memory.read_ahead
+                    + (memory.padded - memory.padded_cached),
             ),
         ];
         for (law, left, right) in laws {
