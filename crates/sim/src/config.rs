@@ -199,6 +199,7 @@ impl Device {
             );
             return Err(Refusal::new("channels", text));
         }
+        self.check_one_shot()?;
         Geometry::new(
             self.dies,
             self.blocks,
@@ -206,6 +207,32 @@ impl Device {
             self.logical_pages,
             self.program_order,
         )
+    }
+
+    /// Checks that word lines fill blocks, and that their pages can be programmed at once.
+    fn check_one_shot(&self) -> Result<(), Refusal> {
+        let (part, pages) = (&self.part, self.part.one_shot);
+        let refuse = |why: String| {
+            Err(Refusal::new(
+                "one_shot",
+                format!("one_shot = {pages}: {why}"),
+            ))
+        };
+        match () {
+            () if pages <= 1 => Ok(()),
+            () if !part.pages_per_block.is_multiple_of(pages) => refuse(format!(
+                "a block of {} pages does not end on a word line; pages_per_block must be a multiple of {pages}",
+                part.pages_per_block
+            )),
+            () if self.program_order == ProgramOrder::Any => refuse(
+                "word lines are programmed in ascending order; program_order is \"any\"".into(),
+            ),
+            () if !part.t_prog_by_page_ns.as_slice().is_empty() => refuse(
+                "the pages of a word line take one time together, so t_prog_by_page says nothing"
+                    .into(),
+            ),
+            () => Ok(()),
+        }
     }
 
     /// The parameters of the clock.
@@ -220,6 +247,8 @@ impl Device {
             read_retry: self.read_retry.clone(),
             erases_before: self.erases_before,
             t_prog_ns: self.part.t_prog_ns,
+            t_prog_by_page_ns: self.part.t_prog_by_page_ns.as_slice().to_vec(),
+            one_shot: self.part.one_shot,
             t_bers_ns: self.part.t_bers_ns,
             t_r_oob_ns: self.part.t_r_oob_ns,
             cycle_ns: self.part.cycle_ns,

@@ -111,6 +111,8 @@ pub fn energy(
     let read_ns = read_ns + sensing_ns.cast_signed() as f64 - commands_ns;
     let program_ns = (counters.programs.sum() as f64 - copybacks) * each(OpKind::Program)
         + copybacks * cell(OpKind::Program);
+    let programming_ns = (fine.programming_ns.iter().copied()).fold(0, u64::wrapping_add);
+    let program_ns = program_ns + programming_ns.cast_signed() as f64;
     let erase_ns = counters.erases.sum() as f64 * each(OpKind::Erase);
     // A chip of its own holds entries of whole words: HAT counts 4 bytes an entry.
     let dram_bytes: u64 = tables

@@ -44,6 +44,8 @@ pub struct Fine {
     pub read_retries: u64,
     /// By cause: what page reads and copies inside the die took longer than `t_r_ns`, ns; modulo 2^64, it may be less.
     pub sensing_ns: [u64; 3],
+    /// By cause: what programs took longer than `t_prog_ns`, ns; modulo 2^64, likewise.
+    pub programming_ns: [u64; 3],
 }
 
 /// Flash without content.
@@ -68,7 +70,7 @@ pub struct SimFlash<C: Clock> {
     copyback: bool,
     planes: u32,
     pcm_chips: u32,
-    /// What the time of a read depends on, if on anything.
+    /// What the time of cells depends on, if on anything.
     cells: Option<Box<Cells>>,
     /// What of the request in work is not a whole page, if anything is not.
     partial: Option<Partial>,
@@ -186,7 +188,8 @@ impl<C: Clock> SimFlash<C> {
         after: C::Token,
     ) -> C::Token {
         let op = FlashOp::new(kind, die).on(page.0).because(cause);
-        if kind == OpKind::Read && self.cells.is_some() {
+        let is_of_page = matches!(kind, OpKind::Read | OpKind::OobRead | OpKind::Program);
+        if is_of_page && self.cells.is_some() {
             return self.issue_sensed(op, after);
         }
         self.clock.issue(op, after)

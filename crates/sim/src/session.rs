@@ -51,7 +51,7 @@ pub fn options_of<S: Described>(config: &RunConfig) -> Result<S::Options, Refusa
     let part = &config.device.part;
     let times = ChipTimes {
         t_r_ns: part.t_r_ns,
-        t_prog_ns: part.t_prog_ns,
+        t_prog_ns: part.program_ns_of_page(),
         t_bers_ns: part.t_bers_ns,
     };
     S::fit_to_chip(&mut options, times);

@@ -279,18 +279,16 @@ fn part_of(settings: &Settings) -> Outcome<Part> {
     let whole =
         |key: &str, default: u64| settings.whole(&format!("device.{key}")).unwrap_or(default);
     let page_bytes = small("page_bytes", preset.page_bytes);
-    let given_ns: Vec<u64> = settings
-        .numbers("device.t_r_by_page")
-        .into_iter()
-        .map(|us| (us * 1000.0).round() as u64)
-        .collect();
-    let t_r_by_page_ns = match settings.get("device.t_r") {
-        Some(_) => PageTimes::NONE,
-        None if given_ns.is_empty() => preset.t_r_by_page_ns,
-        None => PageTimes::new(&given_ns).unwrap_or_default(),
+    let (t_r_ns, t_r_by_page_ns) =
+        times_of(settings, "device.t_r", preset.t_r_ns, preset.t_r_by_page_ns);
+    let of_preset = (preset.t_prog_ns, preset.t_prog_by_page_ns);
+    let (t_prog_ns, t_prog_by_page_ns) =
+        times_of(settings, "device.t_prog", of_preset.0, of_preset.1);
+    // Times by page say that a page is programmed by itself.
+    let one_shot = match t_prog_by_page_ns.as_slice() {
+        [] => preset.one_shot,
+        _ => 1,
     };
-    let t_r_ns = t_r_by_page_ns.mean_ns();
-    let t_r_ns = t_r_ns.unwrap_or_else(|| whole("t_r", preset.t_r_ns));
     // A part whose OOB read takes as long as a page read keeps it so.
     let t_r_oob_ns = if preset.t_r_oob_ns == preset.t_r_ns {
         t_r_ns
@@ -313,7 +311,9 @@ fn part_of(settings: &Settings) -> Outcome<Part> {
         planes: small("planes", preset.planes),
         t_r_ns,
         t_r_by_page_ns,
-        t_prog_ns: whole("t_prog", preset.t_prog_ns),
+        t_prog_ns,
+        t_prog_by_page_ns,
+        one_shot: small("one_shot", one_shot),
         t_bers_ns: whole("t_bers", preset.t_bers_ns),
         t_r_oob_ns: whole("t_r_oob", t_r_oob_ns),
         cycle_ns: whole("cycle", preset.cycle_ns),
@@ -333,6 +333,22 @@ fn part_of(settings: &Settings) -> Outcome<Part> {
         return Err(Problem::new(text).at(&settings.place("device.sectors")));
     }
     Ok(part)
+}
+
+/// The cell time that a key gives, by page where the key that goes on in `_by_page` does, or the preset: one time that stands
+/// for all, and those by page.
+fn times_of(settings: &Settings, key: &str, ns: u64, by_page: PageTimes) -> (u64, PageTimes) {
+    let given = settings.numbers(&format!("{key}_by_page"));
+    let given_ns: Vec<u64> = (given.into_iter())
+        .map(|us| (us * 1000.0).round() as u64)
+        .collect();
+    let by_page = match settings.get(key) {
+        Some(_) => PageTimes::NONE,
+        None if given_ns.is_empty() => by_page,
+        None => PageTimes::new(&given_ns).unwrap_or_default(),
+    };
+    let one = (by_page.mean_ns()).unwrap_or_else(|| settings.whole(key).unwrap_or(ns));
+    (one, by_page)
 }
 
 /// Thresholds of read retries.

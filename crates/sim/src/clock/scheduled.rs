@@ -569,7 +569,7 @@ impl Clock for Scheduled {
         Self {
             schedule: machine.schedule,
             nodes: Nodes::default(),
-            hazards: Hazards::new(machine.pages_per_block),
+            hazards: Hazards::new(machine.pages_per_block, machine.one_shot),
             devices: (0..dies).map(die).chain((0..chips).map(chip)).collect(),
             buses: vec![Bus::default(); machine.channels.max(1) as usize],
             events: BinaryHeap::new(),
