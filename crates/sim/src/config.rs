@@ -1,5 +1,7 @@
 //! What a run is made of. Plain data: files and command lines are read elsewhere.
 
+mod slc;
+
 use floatgate_core::buffer::{Eviction, WriteBuffer};
 use floatgate_core::options::Value;
 use floatgate_core::pcm::PcmSetup;
@@ -12,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::{Allocation, Machine, Mode, Schedule};
 use crate::part::Part;
+pub use slc::{Slc, WhenFull};
 
 /// The modelled device.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,6 +55,8 @@ pub struct Device {
     pub schedule: Schedule,
     /// Memory between host and scheme.
     pub buffer: Buffer,
+    /// Flash blocks with one bit a cell that take writes in first.
+    pub slc: Slc,
 }
 
 /// Memory between host and scheme: a write buffer, a read cache, or both (docs/buffer.md).
@@ -184,6 +189,7 @@ impl Device {
             wear_gap: WEAR_GAP,
             schedule: Schedule::default(),
             buffer: Buffer::default(),
+            slc: Slc::default(),
         }
     }
 
@@ -200,6 +206,7 @@ impl Device {
             return Err(Refusal::new("channels", text));
         }
         self.check_one_shot()?;
+        self.slc.check(self)?;
         Geometry::new(
             self.dies,
             self.blocks,
@@ -249,6 +256,7 @@ impl Device {
             t_prog_ns: self.part.t_prog_ns,
             t_prog_by_page_ns: self.part.t_prog_by_page_ns.as_slice().to_vec(),
             one_shot: self.part.one_shot,
+            one_bit_ns: [self.slc.t_r_ns, self.slc.t_prog_ns],
             t_bers_ns: self.part.t_bers_ns,
             t_r_oob_ns: self.part.t_r_oob_ns,
             cycle_ns: self.part.cycle_ns,

@@ -1,6 +1,7 @@
 //! The simulated flash: program rules and counters of the ledger, times of a clock, no data.
 
 mod cells;
+mod one_bit;
 mod role;
 
 use std::convert::Infallible;
@@ -14,6 +15,8 @@ use floatgate_core::{Geometry, Lpn, Pbn, Ppn};
 use crate::clock::{Clock, Completion, FlashOp, OpKind};
 use crate::wear::{Levelling, Swap};
 use cells::Cells;
+use one_bit::OneBit;
+pub(crate) use one_bit::OneBitPage;
 use role::Role;
 
 /// What of the request in work is not a whole page.
@@ -46,6 +49,8 @@ pub struct Fine {
     pub sensing_ns: [u64; 3],
     /// By cause: what programs took longer than `t_prog_ns`, ns; modulo 2^64, likewise.
     pub programming_ns: [u64; 3],
+    /// What was done in blocks with one bit a cell, which the counters leave out.
+    pub one_bit: OneBit,
 }
 
 /// Flash without content.

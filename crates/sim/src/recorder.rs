@@ -78,11 +78,13 @@ impl Durations {
                 .wrapping_add(times(c.pcm_reads, self.pcm_read_ns))
                 .wrapping_add(times(c.pcm_writes, self.pcm_write_ns)),
             flash_ns: host
+                .wrapping_add(fine.one_bit.work_ns[0])
                 .wrapping_add(cells_ns(Cause::Host))
                 .wrapping_sub(short_count_ns)
                 .wrapping_add(short_ns)
                 .wrapping_add(times(c.oob_reads.host, self.oob_read_ns)),
             gc_ns: gc
+                .wrapping_add(fine.one_bit.work_ns[1])
                 .wrapping_add(cells_ns(Cause::Gc))
                 .wrapping_add(times(c.oob_reads.gc, self.oob_read_ns))
                 .wrapping_add(times(c.erases.gc, self.erase_ns)),

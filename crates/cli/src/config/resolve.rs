@@ -8,7 +8,7 @@ use floatgate_core::{ProgramOrder, Refusal, Start};
 use floatgate_sim::clock::{Allocation, Mode, Policy, Schedule, Suspend};
 use floatgate_sim::config::{
     Arrivals, BACKLOG_LIMIT, Beyond, Buffer, Device, EnergyBasis, Host, PartialWrite, Recipe,
-    RunConfig, StreamBy,
+    RunConfig, Slc, StreamBy, WhenFull,
 };
 use floatgate_sim::part::{PARTS, PageTimes, Part, part};
 
@@ -103,6 +103,7 @@ impl Plan {
             wear_gap: settings.small("device.wear_gap").unwrap_or(WEAR_GAP),
             schedule: schedule_of(settings)?,
             buffer: buffer_of(settings, part.page_bytes)?,
+            slc: slc_of(settings),
             part,
         };
         let host = host_of(settings, capacity_from_trace);
@@ -398,6 +399,23 @@ fn buffer_of(settings: &Settings, page_bytes: u32) -> Outcome<Buffer> {
     let checked = buffer.check();
     checked.map_err(|refusal| refused(settings, None, &refusal))?;
     Ok(buffer)
+}
+
+fn slc_of(settings: &Settings) -> Slc {
+    let default = Slc::default();
+    let small = |key: &str, default| settings.small(&format!("slc.{key}")).unwrap_or(default);
+    let whole = |key: &str, default| settings.whole(&format!("slc.{key}")).unwrap_or(default);
+    let when_full = settings.text("slc.when_full");
+    Slc {
+        blocks: small("blocks", default.blocks),
+        dynamic: settings.flag("slc.dynamic").unwrap_or(default.dynamic),
+        bits: small("bits", default.bits),
+        t_prog_ns: whole("t_prog", default.t_prog_ns),
+        t_r_ns: whole("t_r", default.t_r_ns),
+        fold_after_ns: whole("fold_after", default.fold_after_ns),
+        when_full: when_full.and_then(WhenFull::from_name).unwrap_or_default(),
+        low_blocks: small("low_blocks", default.low_blocks),
+    }
 }
 
 fn host_of(settings: &Settings, capacity_from_trace: bool) -> Host {

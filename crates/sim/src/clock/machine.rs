@@ -145,6 +145,11 @@ impl Sensing {
         page_type: u8::MAX,
         retries: 0,
     };
+    /// Of a page in a block that is used with one bit a cell.
+    pub const ONE_BIT: Self = Self {
+        page_type: u8::MAX - 1,
+        retries: 0,
+    };
 }
 
 /// How the cells of a page are programmed (docs/chips.md).
@@ -157,6 +162,8 @@ pub enum Programming {
     OfPage(u8),
     /// With so many word lines at once, each in `t_prog_ns`; with none the page stays in the registers of the die.
     WordLines(u8),
+    /// In a block that is used with one bit a cell.
+    OneBit,
 }
 
 /// One operation as a scheme issues it.
@@ -300,6 +307,9 @@ pub struct Machine {
     /// Pages of a word line that are programmed at once; 0 and 1: each by itself.
     #[serde(skip)]
     pub one_shot: u32,
+    /// Cell times of a read and a program in blocks that are used with one bit a cell.
+    #[serde(skip)]
+    pub one_bit_ns: [u64; 2],
     /// Cell time of a block erase.
     pub t_bers_ns: u64,
     /// Cell time of an OOB-only read.
@@ -345,6 +355,7 @@ impl Default for Machine {
             t_prog_ns: 200_000,
             t_prog_by_page_ns: Vec::new(),
             one_shot: 1,
+            one_bit_ns: [20_000, 200_000],
             t_bers_ns: 1_500_000,
             t_r_oob_ns: 20_000,
             cycle_ns: 25,
@@ -560,6 +571,7 @@ impl Machine {
                 of_page.copied().unwrap_or(self.t_prog_ns)
             }
             Programming::WordLines(lines) => self.t_prog_ns.saturating_mul(lines.into()),
+            Programming::OneBit => self.one_bit_ns[1],
         };
         ns.min(TIME_MAX_NS)
     }
@@ -580,6 +592,7 @@ impl Machine {
             {
                 0
             }
+            OpKind::Read if sensing == Sensing::ONE_BIT => self.one_bit_ns[0],
             OpKind::Read | OpKind::CopyBack => self.sense_ns(sensing),
             OpKind::Program => 0,
             OpKind::Erase => self.t_bers_ns,

@@ -5,8 +5,8 @@ use floatgate_core::{ProgramOrder, Start};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::BufferSettings;
 use super::names::{LevelingName, OrderName, StartName};
+use super::{BufferSettings, SlcSettings};
 use crate::clock::{Allocation, Mode, Schedule};
 use crate::config::{Arrivals, Beyond, Device, Host, PartialWrite, StreamBy};
 use crate::part::PageTimes;
@@ -24,6 +24,9 @@ pub struct Configuration {
     /// Memory between host and scheme; left out if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer: Option<BufferSettings>,
+    /// The cache with one bit a cell; left out if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slc: Option<SlcSettings>,
     /// How the device began.
     pub run: RunSettings,
 }

@@ -54,7 +54,7 @@ impl Derived {
             + erases as f64 * us(part.t_bers_ns);
         let associated = merges.full_merge_associated as f64;
         Self {
-            write_amplification: ratio(programs, host_writes),
+            write_amplification: ratio(programs + from.fine.one_bit.programs as f64, host_writes),
             io_operations: reads + c.programs.sum() + erases,
             io_operations_write: c.reads.gc + c.reads.map + c.programs.sum() + erases,
             copies: c.programs.gc,

@@ -9,7 +9,7 @@
 //!
 //! With these, what the flash holds at any time is what some order of the calls could have left.
 
-use super::super::{FlashOp, OpKind};
+use super::super::{FlashOp, OpKind, Programming};
 use super::nodes::{End, NONE, NodeToken, Nodes};
 use floatgate_core::report::Cause;
 
@@ -76,12 +76,12 @@ impl Hazards {
 
     /// A program of a page is issued. The pages that were in the registers until now are programmed by it too, if it
     /// completes their word line or begins another one.
-    fn programs(&mut self, token: NodeToken, page: u32) {
+    fn programs(&mut self, token: NodeToken, page: u32, one_shot: u32) {
         if page as usize >= self.programs.len() {
             self.programs.resize(page as usize + 1, NodeToken::NOTHING);
         }
         self.programs[page as usize] = token;
-        let (size, one_shot) = (self.pages_per_block, self.one_shot);
+        let size = self.pages_per_block;
         let line = |page: u32| page % size / one_shot;
         let held = self.block(page).in_registers;
         let is_last = page % size % one_shot == one_shot - 1;
@@ -101,11 +101,11 @@ impl Hazards {
         reads && program().is_some_and(|program| nodes.op(program).cause != Cause::Gc)
     }
 
-    /// The operation in that place is issued, on its page; a copy inside the chip reads `from`.
-    pub(super) fn issued(&mut self, nodes: &mut Nodes, place: u32, from: u32) {
-        let (page, kind) = (nodes.op(place).page, nodes.op(place).kind);
-        if kind == OpKind::CopyBack && from != NONE {
-            self.reads(nodes, place, from);
+    /// An operation is issued, in that place.
+    pub(super) fn issued(&mut self, nodes: &mut Nodes, place: u32, issued: FlashOp) {
+        let FlashOp { page, kind, .. } = issued;
+        if kind == OpKind::CopyBack && issued.from != NONE {
+            self.reads(nodes, place, issued.from);
         }
         if page == NONE {
             return;
@@ -120,7 +120,11 @@ impl Hazards {
                 }
             }
             OpKind::Program | OpKind::CopyBack => {
-                self.programs(nodes.token(place), page);
+                let one_shot = match issued.programming {
+                    Programming::OneBit => 1,
+                    _ => self.one_shot,
+                };
+                self.programs(nodes.token(place), page, one_shot);
                 let block = self.block(page);
                 let (before, erase) = (block.last_program, block.erase);
                 block.last_program = nodes.token(place);
