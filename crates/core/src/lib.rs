@@ -12,6 +12,7 @@
 //! | [`state`] | the state of a device as bytes, saved and loaded |
 //! | [`wear`] | rules of wear levelling |
 //! | [`buffer`], [`read_cache`] | what a device holds in memory before and after the flash: hits, victims, reading ahead |
+//! | [`slc`] | a cache of flash blocks with one bit a cell: places, and which blocks are folded next |
 //! | [`lists`] | ordered lists over numbered things, without allocation |
 //! | [`catalog`] | schemes chosen by name |
 //!
@@ -38,6 +39,7 @@ pub mod read_cache;
 pub mod refusal;
 pub mod report;
 pub mod rng;
+pub mod slc;
 pub mod state;
 pub mod striped;
 pub mod wear;

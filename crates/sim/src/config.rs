@@ -1,5 +1,7 @@
 //! What a run is made of. Plain data: files and command lines are read elsewhere.
 
+mod slc;
+
 use floatgate_core::buffer::{Eviction, WriteBuffer};
 use floatgate_core::options::Value;
 use floatgate_core::pcm::PcmSetup;
@@ -12,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::{Allocation, Machine, Mode, Schedule};
 use crate::part::Part;
+pub use slc::{Slc, WhenFull};
 
 /// The modelled device.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,6 +57,8 @@ pub struct Device {
     pub schedule: Schedule,
     /// Memory between host and scheme.
     pub buffer: Buffer,
+    /// Flash blocks with one bit a cell that take writes in first.
+    pub slc: Slc,
 }
 
 /// Memory between host and scheme: a write buffer, a read cache, or both (docs/buffer.md).
@@ -194,6 +199,7 @@ impl Device {
             wear_gap: WEAR_GAP,
             schedule: Schedule::default(),
             buffer: Buffer::default(),
+            slc: Slc::default(),
         }
     }
 
@@ -213,6 +219,8 @@ impl Device {
             let text = "cache_commands: a die with a schedule takes one operation after the other; leave one of them out";
             return Err(Refusal::new("cache_commands", text.into()));
         }
+        self.check_one_shot()?;
+        self.slc.check(self)?;
         Geometry::new(
             self.dies,
             self.blocks,
@@ -220,6 +228,32 @@ impl Device {
             self.logical_pages,
             self.program_order,
         )
+    }
+
+    /// Checks that word lines fill blocks, and that their pages can be programmed at once.
+    fn check_one_shot(&self) -> Result<(), Refusal> {
+        let (part, pages) = (&self.part, self.part.one_shot);
+        let refuse = |why: String| {
+            Err(Refusal::new(
+                "one_shot",
+                format!("one_shot = {pages}: {why}"),
+            ))
+        };
+        match () {
+            () if pages <= 1 => Ok(()),
+            () if !part.pages_per_block.is_multiple_of(pages) => refuse(format!(
+                "a block of {} pages does not end on a word line; pages_per_block must be a multiple of {pages}",
+                part.pages_per_block
+            )),
+            () if self.program_order == ProgramOrder::Any => refuse(
+                "word lines are programmed in ascending order; program_order is \"any\"".into(),
+            ),
+            () if !part.t_prog_by_page_ns.as_slice().is_empty() => refuse(
+                "the pages of a word line take one time together, so t_prog_by_page says nothing"
+                    .into(),
+            ),
+            () => Ok(()),
+        }
     }
 
     /// The parameters of the clock.
@@ -235,6 +269,9 @@ impl Device {
             read_retry: self.read_retry.clone(),
             erases_before: self.erases_before,
             t_prog_ns: self.part.t_prog_ns,
+            t_prog_by_page_ns: self.part.t_prog_by_page_ns.as_slice().to_vec(),
+            one_shot: self.part.one_shot,
+            one_bit_ns: [self.slc.t_r_ns, self.slc.t_prog_ns],
             t_bers_ns: self.part.t_bers_ns,
             t_r_oob_ns: self.part.t_r_oob_ns,
             cycle_ns: self.part.cycle_ns,

@@ -113,7 +113,18 @@ pub fn energy(
     let read_ns = read_ns + sensing_ns * f64::from(machine.together.max(1));
     let program_ns = (counters.programs.sum() as f64 - copybacks) * each(OpKind::Program)
         + copybacks * cell(OpKind::Program);
+    let programming_ns = (fine.programming_ns.iter().copied()).fold(0, u64::wrapping_add);
+    let program_ns = program_ns + programming_ns.cast_signed() as f64;
     let erase_ns = counters.erases.sum() as f64 * each(OpKind::Erase);
+    let one_bit = fine
+        .one_bit
+        .ns
+        .map(|[cell_ns, data_ns]| match device.energy_basis {
+            EnergyBasis::Cell => cell_ns as f64,
+            EnergyBasis::CellAndTransfer => (cell_ns + data_ns) as f64,
+        });
+    let (read_ns, program_ns) = (read_ns + one_bit[0], program_ns + one_bit[1]);
+    let erase_ns = erase_ns + one_bit[2];
     // A chip of its own holds entries of whole words: HAT counts 4 bytes an entry.
     let dram_bytes: u64 = tables
         .iter()

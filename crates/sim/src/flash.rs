@@ -2,6 +2,7 @@
 
 mod cells;
 mod load;
+mod one_bit;
 mod role;
 
 use std::convert::Infallible;
@@ -16,6 +17,8 @@ use crate::clock::{Clock, Completion, FlashOp, OpKind};
 use crate::wear::{Levelling, Swap};
 use cells::Cells;
 use load::Load;
+use one_bit::OneBit;
+pub(crate) use one_bit::OneBitPage;
 use role::Role;
 
 /// What of the request in work is not a whole page.
@@ -46,6 +49,10 @@ pub struct Fine {
     pub read_retries: u64,
     /// By cause: what page reads and copies inside the die took longer than `t_r_ns`, ns; modulo 2^64, it may be less.
     pub sensing_ns: [u64; 3],
+    /// By cause: what programs took longer than `t_prog_ns`, ns; modulo 2^64, likewise.
+    pub programming_ns: [u64; 3],
+    /// What was done in blocks with one bit a cell, which the counters leave out.
+    pub one_bit: OneBit,
 }
 
 /// Flash without content.
@@ -70,7 +77,7 @@ pub struct SimFlash<C: Clock> {
     copyback: bool,
     planes: u32,
     pcm_chips: u32,
-    /// What the time of a read depends on, if on anything.
+    /// What the time of cells depends on, if on anything.
     cells: Option<Box<Cells>>,
     /// How much each die has to do, if the scheme asks for that.
     load: Option<Box<Load>>,
@@ -197,7 +204,8 @@ impl<C: Clock> SimFlash<C> {
             load.add(kind, die, 1, self.at_ns);
         }
         let op = FlashOp::new(kind, die).on(page.0).because(cause);
-        if kind == OpKind::Read && self.cells.is_some() {
+        let is_of_page = matches!(kind, OpKind::Read | OpKind::OobRead | OpKind::Program);
+        if is_of_page && self.cells.is_some() {
             return self.issue_sensed(op, after);
         }
         self.clock.issue(op, after)

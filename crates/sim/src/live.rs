@@ -42,6 +42,11 @@ impl LivePages {
         }
     }
 
+    /// Pages with content.
+    pub(crate) fn count(&self) -> u32 {
+        self.live
+    }
+
     /// Whether a page has content.
     #[inline]
     pub(crate) fn has(&self, lpn: u32) -> bool {

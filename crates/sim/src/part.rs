@@ -75,8 +75,12 @@ pub struct Part {
     pub t_r_ns: u64,
     /// Page read by page number in the block, modulo their number; none: all in `t_r_ns`, else that is their mean.
     pub t_r_by_page_ns: PageTimes,
-    /// Page program, cell time.
+    /// Page program, cell time; with `one_shot` that of a word line.
     pub t_prog_ns: u64,
+    /// Page program by page number in the block, modulo their number; none: all in `t_prog_ns`, else that is their mean.
+    pub t_prog_by_page_ns: PageTimes,
+    /// Pages of a word line that are programmed at once; 1: each by itself.
+    pub one_shot: u32,
     /// Block erase, cell time.
     pub t_bers_ns: u64,
     /// Read of the OOB alone, cell time.
@@ -110,6 +114,8 @@ const fn base(name: &'static str, source: &'static str) -> Part {
         t_r_ns: 25_000,
         t_r_by_page_ns: PageTimes::NONE,
         t_prog_ns: 200_000,
+        t_prog_by_page_ns: PageTimes::NONE,
+        one_shot: 1,
         t_bers_ns: 1_500_000,
         t_r_oob_ns: 25_000,
         in_ps: 25_000,
@@ -238,15 +244,15 @@ pub const PARTS: [Part; 10] = [
     Part {
         t_r_ns: 58_000,
         t_r_oob_ns: 58_000,
-        // It programs three pages at once, in 561 us.
-        t_prog_ns: 187_000,
+        t_prog_ns: 561_000,
+        one_shot: 3,
         pages_per_block: 96,
         in_ps: 2222,
         out_ps: 2222,
         device: (8, 32, 183),
         ..drive_part(
             "zn540-class",
-            "NVMeVirt, ssd_config.h, WD_ZN540 (TLC); program a third of its one-shot; erase, spare bytes, blocks ours",
+            "NVMeVirt, ssd_config.h, WD_ZN540 (TLC); erase, spare bytes, blocks ours",
         )
     },
 ];
@@ -268,6 +274,11 @@ pub fn part(name: &str) -> Option<&'static Part> {
 }
 
 impl Part {
+    /// A page's share of the time of a program.
+    pub fn program_ns_of_page(&self) -> u64 {
+        self.t_prog_ns / u64::from(self.one_shot.max(1))
+    }
+
     /// Bytes that a transfer of `sectors` sub-pages moves: data and their share of the spare area.
     pub fn transfer_bytes(&self, sectors: u32) -> u32 {
         let whole = self.page_bytes + self.oob_bytes;
@@ -290,8 +301,13 @@ mod tests {
     fn drives_are_parts_and_times_by_page_have_their_mean_beside_them() {
         assert!(DRIVES.iter().all(|name| part(name).is_some()));
         for part in &PARTS {
-            let mean_ns = part.t_r_by_page_ns.mean_ns();
-            assert_eq!(mean_ns.unwrap_or(part.t_r_ns), part.t_r_ns, "{}", part.name);
+            for (by_page, ns) in [
+                (part.t_r_by_page_ns, part.t_r_ns),
+                (part.t_prog_by_page_ns, part.t_prog_ns),
+            ] {
+                assert_eq!(by_page.mean_ns().unwrap_or(ns), ns, "{}", part.name);
+            }
+            assert_eq!(part.pages_per_block % part.one_shot, 0, "{}", part.name);
         }
         let five = [1; BITS_MAX + 1];
         assert_eq!(PageTimes::new(&five), None);

@@ -63,24 +63,29 @@ impl Durations {
             fine.copybacks - fine.map_copybacks,
         );
         let host = copies(c.reads.host, c.programs.host, 0);
+        let more = |ns: &[u64; 3], cause: Cause| ns[cause as usize];
+        let cells_ns =
+            |cause| more(&fine.sensing_ns, cause).wrapping_add(more(&fine.programming_ns, cause));
         let (short_count_ns, short_ns) = match self.read_data_ns {
             0 => (0, 0),
             whole_ns => (times(fine.short_reads, whole_ns), fine.short_read_data_ns),
         };
         Work {
             translation_ns: map
-                .wrapping_add(fine.sensing_ns[Cause::Map as usize])
+                .wrapping_add(cells_ns(Cause::Map))
                 .wrapping_add(times(c.oob_reads.map, self.oob_read_ns))
                 .wrapping_add(times(c.erases.map, self.erase_ns))
                 .wrapping_add(times(c.pcm_reads, self.pcm_read_ns))
                 .wrapping_add(times(c.pcm_writes, self.pcm_write_ns)),
             flash_ns: host
-                .wrapping_add(fine.sensing_ns[Cause::Host as usize])
+                .wrapping_add(fine.one_bit.work_ns[0])
+                .wrapping_add(cells_ns(Cause::Host))
                 .wrapping_sub(short_count_ns)
                 .wrapping_add(short_ns)
                 .wrapping_add(times(c.oob_reads.host, self.oob_read_ns)),
             gc_ns: gc
-                .wrapping_add(fine.sensing_ns[Cause::Gc as usize])
+                .wrapping_add(fine.one_bit.work_ns[1])
+                .wrapping_add(cells_ns(Cause::Gc))
                 .wrapping_add(times(c.oob_reads.gc, self.oob_read_ns))
                 .wrapping_add(times(c.erases.gc, self.erase_ns)),
         }

@@ -322,6 +322,7 @@ fn drive_scheme<S: Ftl<Page = Lpn>>(config: &RunConfig) -> Result<Box<dyn Driven
     ) -> Result<Box<dyn Driven>, Refusal> {
         let mut session = Session::<S, C>::new(config)?;
         session.put_buffer()?;
+        session.put_slc()?;
         Ok(Box::new(Device::new(session)))
     }
     match closed_form(config)? {
@@ -361,6 +362,7 @@ fn run_on<S: Ftl<Page = Lpn>, C: Clock>(mut job: Job<'_>) -> Result<Record, RunE
         session.record_requests();
     }
     session.put_buffer()?;
+    session.put_slc()?;
     let flows = match job.besides.flows.take() {
         Some(flows) => Some(flows::play(&mut session, &mut job, flows)?),
         None => play(&mut session, &mut job).map(|()| None)?,
@@ -601,7 +603,7 @@ fn memory_bytes_of<S: Ftl<Page = Lpn>>(config: &RunConfig) -> Result<u64, Refusa
         WearLeveling::Off => 0,
         _ => Levelling::ram_bytes(&geometry),
     };
-    let buffer = config.device.buffer.ram_bytes(&geometry);
+    let buffer = config.device.buffer.ram_bytes(&geometry) + config.device.slc.ram_bytes(&geometry);
     Ok(S::ram_bytes(&geometry, &options) + fixed + wear + buffer)
 }
 

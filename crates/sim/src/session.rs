@@ -10,6 +10,7 @@
 //! [measurements]: measuring
 
 mod buffered;
+mod cached;
 mod flow_way;
 mod laws;
 mod long_way;
@@ -41,6 +42,8 @@ use crate::wear::Levelling;
 pub use buffered::BufferCounters;
 use buffered::Buffered;
 pub(crate) use buffered::check_foretold;
+use cached::Cached;
+pub use cached::SlcCounters;
 
 /// A scheme's options from their names and values.
 ///
@@ -54,7 +57,7 @@ pub fn options_of<S: Described>(config: &RunConfig) -> Result<S::Options, Refusa
     let part = &config.device.part;
     let times = ChipTimes {
         t_r_ns: part.t_r_ns,
-        t_prog_ns: part.t_prog_ns,
+        t_prog_ns: part.program_ns_of_page(),
         t_bers_ns: part.t_bers_ns,
     };
     S::fit_to_chip(&mut options, times);
@@ -106,6 +109,8 @@ pub struct Session<S: Ftl<Page = Lpn>, C: Clock> {
     pub(crate) live: LivePages,
     /// Memory between host and scheme, if there is any.
     buffer: Option<Box<Buffered<C::Token>>>,
+    /// Flash blocks with one bit a cell that take writes in first, if there are any.
+    slc: Option<Box<Cached<C::Token>>>,
     /// Makes a row of each request, if that is asked for.
     recorder: Option<Box<Recorder>>,
     /// Whether the operations of the flash are kept beside them.
@@ -162,6 +167,7 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
                 && config.host.speed == 1.0,
             live: LivePages::new(geometry.logical_pages, full),
             buffer: None,
+            slc: None,
             recorder: None,
             keeps_operations: false,
         })
@@ -262,9 +268,10 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
             let device_bytes = page_bytes * self.config.device.logical_pages;
             let by = self.config.host.stream_by;
             let stream = request.and_then(|request| by.of(request, page_bytes, device_bytes));
-            match &mut self.buffer {
-                Some(buffer) => buffer.stream = stream,
-                None => self.ftl.stream(stream),
+            match (&mut self.buffer, &mut self.slc) {
+                (Some(buffer), _) => buffer.stream = stream,
+                (None, Some(slc)) => slc.stream = stream,
+                (None, None) => self.ftl.stream(stream),
             }
         }
     }

@@ -1,5 +1,8 @@
 //! What the simulator's tests share.
 
+#[allow(dead_code)]
+pub mod played;
+
 use floatgate_core::options::Value;
 use floatgate_core::rng::SplitMix64;
 use floatgate_core::{Ftl, Lpn, Start};

@@ -80,11 +80,13 @@ const ROT_LINES: &[&str] = &[
 ];
 
 /// In the order in which they are run: the fast ones, and those that know most, first.
-pub const SUITES: [Suite; 27] = [
+pub const SUITES: [Suite; 29] = [
     Suite::new("core", "core", "lib").covering(&["core"]),
     Suite::new("simulator", "sim", "lib").covering(&["sim"]),
     Suite::new("buffer", "sim", "buffer").covering(&["sim"]),
     Suite::new("flows", "sim", "flows").covering(&["sim"]),
+    Suite::new("slc", "sim", "slc").covering(&["sim"]),
+    Suite::new("word lines", "sim", "word_lines").covering(&["sim"]),
     Suite::new("units", "schemes", "lib"),
     Suite::new("cut lines", "schemes", "power_cuts").with(CUT_LINES),
     Suite::new("flight lines", "schemes", "in_flight").with(FLIGHT_LINES),

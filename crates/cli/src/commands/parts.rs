@@ -38,7 +38,10 @@ fn cells(part: &Part) -> [String; 11] {
         part.pages_per_block.to_string(),
         part.planes.to_string(),
         us(part.t_r_ns),
-        us(part.t_prog_ns),
+        match part.one_shot {
+            1 => us(part.t_prog_ns),
+            pages => format!("{} for {pages}", us(part.t_prog_ns)),
+        },
         us(part.t_bers_ns),
         part.endurance
             .map_or_else(|| "-".into(), |n| count(n.into())),

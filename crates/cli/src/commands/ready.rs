@@ -159,7 +159,7 @@ fn times(args: &DeviceArgs, catalog: &Catalog) -> Outcome<Times> {
 fn times_of(part: &Part) -> Times {
     let machine = Machine {
         t_r_ns: part.t_r_ns,
-        t_prog_ns: part.t_prog_ns,
+        t_prog_ns: part.program_ns_of_page(),
         t_bers_ns: part.t_bers_ns,
         t_r_oob_ns: part.t_r_oob_ns,
         cycle_ns: part.cycle_ns,

@@ -6,7 +6,7 @@ use floatgate_catalog::Scheme;
 use floatgate_sim::config::Beyond;
 use floatgate_sim::record::{
     self, BufferSettings, Configuration, DeviceSettings, Document, Failed, HostSettings, Reason,
-    RunSettings, SCHEMA,
+    RunSettings, SCHEMA, SlcSettings,
 };
 use floatgate_trace::{Op, Request};
 
@@ -204,6 +204,7 @@ pub fn configuration(plan: &Plan) -> Configuration {
         schedule: Some(plan.device.schedule).filter(|schedule| !schedule.is_plain()),
         host: HostSettings::of(&plan.host, page_bytes),
         buffer: BufferSettings::of(&plan.device),
+        slc: SlcSettings::of(&plan.device),
         run: RunSettings {
             start: plan.start,
             ageing: plan.ageing.iter().map(ToString::to_string).collect(),

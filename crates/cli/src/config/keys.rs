@@ -2,6 +2,7 @@
 //! schema come from this table.
 
 use floatgate_sim::clock::{Allocation, Policy, Suspend};
+use floatgate_sim::config::WhenFull;
 use floatgate_sim::flows::{Arbitration, Priority};
 use floatgate_sim::part::{BITS_MAX, DRIVES};
 
@@ -137,6 +138,10 @@ pub const SECTIONS: [(&str, &str); 10] = [
         "buffer",
         "Memory between host and scheme (docs/buffer.md); there is none unless a size is given.",
     ),
+    (
+        "slc",
+        "Flash blocks used with one bit a cell that take writes in first (docs/slc.md); there are none unless blocks or dynamic is given.",
+    ),
     ("host", "How requests reach the device."),
     (
         "schedule",
@@ -193,7 +198,9 @@ pub const KEYS: &[Key] = &[
     group("t_r", key("device", "t_r_by_page", Kind::Numbers(0.0, 1e6, BITS_MAX), "[45, 60, 75] <that of the part>", "the same by page number in the block, modulo their number, us; up to four")),
     key("device", "read_retry", Kind::Numbers(0.0, 4e9, 16), "[1000, 2000, 2800] <no retries>", "erases of a block from which each of its page reads needs one more retry, going up"),
     key("device", "erases_before", Kind::Whole(0, U32), "0", "erases that each block is taken to have had before, as far as retries go"),
-    key("device", "t_prog", Kind::Time, "200 <that of the part>", "page program, cell time"),
+    group("t_prog", key("device", "t_prog", Kind::Time, "200 <that of the part>", "page program, cell time; with one_shot that of a word line")),
+    group("t_prog", key("device", "t_prog_by_page", Kind::Numbers(0.0, 1e6, BITS_MAX), "[200, 500, 900] <that of the part>", "the same by page number in the block, modulo their number, us; up to four")),
+    key("device", "one_shot", Kind::Whole(1, BITS_MAX as u64), "3 <that of the part>", "pages of a word line that are programmed at once; 1: each by itself"),
     key("device", "t_bers", Kind::Time, "1500 <that of the part>", "block erase, cell time"),
     key("device", "t_r_oob", Kind::Time, "25 <that of the part>", "read of the spare area alone, cell time"),
     key("device", "cycle", Kind::Time, "0.025 <that of the part>", "one command or address cycle"),
@@ -223,6 +230,14 @@ pub const KEYS: &[Key] = &[
     group("read_cache", key("buffer", "read_pages", Kind::Whole(0, BUFFER_MAX), "4096 <no read cache>", "the same in pages")),
     key("buffer", "prefetch_pages", Kind::Whole(0, BUFFER_MAX), "0", "pages that are read ahead into the read cache behind reads that follow each other"),
     key("buffer", "dram_ns_per_page", Kind::Whole(0, 1_000_000_000), "1000", "ns for a page into the memory or out of it"),
+    key("slc", "blocks", Kind::Whole(0, U32), "16 <none>", "blocks of each die, beside the scheme's, that are always used with one bit a cell"),
+    key("slc", "dynamic", Kind::Flag, "false", "what the logical pages without content would fill is used with one bit a cell too"),
+    key("slc", "bits", Kind::Whole(2, BITS_MAX as u64), "3", "bits of a cell that is used in full: a block has so much fewer pages with one"),
+    key("slc", "t_prog", Kind::Time, "200", "page program with one bit a cell, cell time"),
+    key("slc", "t_r", Kind::Time, "25", "page read with one bit a cell, cell time"),
+    key("slc", "fold_after", Kind::Time, "100000", "after so long without a request in work the oldest blocks are moved to the scheme, until there is one; 0: never"),
+    key("slc", "when_full", Kind::Words(&WhenFull::NAMES), "\"direct\"", "writes go to the scheme until idle time has made room, or (fold) blocks are folded before"),
+    key("slc", "low_blocks", Kind::Whole(1, U32), "1", "erased blocks of the cache below which fold folds"),
     key("host", "arrivals", Kind::Words(&["open", "closed"]), "\"open\"", "open: at the times of the trace; closed: as soon as the queue has a place"),
     key("host", "queue_depth", Kind::Whole(0, 1 << 20), "32 <no limit; 32 in a closed loop>", "most requests in flight"),
     key("host", "backlog_limit", Kind::Whole(0, U32), "4194304", "requests in work at which a run ends with an error, because the device does not keep up and each takes memory (on devices with several dies a channel, or a schedule); 0: never"),

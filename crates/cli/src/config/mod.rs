@@ -241,12 +241,15 @@ impl Settings {
             .chain(["scheme", "device", "schedule", "buffer", "host", "run"].map(String::from));
         let sections: Vec<String> = sections.collect();
         let keys = std::iter::once(key).chain(parts.iter().copied());
-        let mut paths = keys.flat_map(|key| {
+        let paths = keys.flat_map(|key| {
             sections
                 .iter()
                 .map(move |section| format!("{section}.{key}"))
         });
-        let place = paths.find_map(|path| self.get(&path).map(|setting| setting.place.clone()));
+        // A section that nobody shares keys with says so.
+        let place = std::iter::once(key.to_string())
+            .chain(paths)
+            .find_map(|path| self.get(&path).map(|setting| setting.place.clone()));
         place.unwrap_or_default()
     }
 

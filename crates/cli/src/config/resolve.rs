@@ -8,7 +8,7 @@ use floatgate_core::{ProgramOrder, Refusal, Start};
 use floatgate_sim::clock::{Allocation, Mode, Policy, Schedule, Suspend};
 use floatgate_sim::config::{
     Arrivals, BACKLOG_LIMIT, Beyond, Buffer, Device, EnergyBasis, Host, PartialWrite, Recipe,
-    RunConfig, StreamBy,
+    RunConfig, Slc, StreamBy, WhenFull,
 };
 use floatgate_sim::part::{PARTS, PageTimes, Part, part};
 
@@ -105,6 +105,7 @@ impl Plan {
             wear_gap: settings.small("device.wear_gap").unwrap_or(WEAR_GAP),
             schedule: schedule_of(settings)?,
             buffer: buffer_of(settings, part.page_bytes)?,
+            slc: slc_of(settings),
             part,
         };
         let host = host_of(settings, capacity_from_trace);
@@ -281,18 +282,16 @@ fn part_of(settings: &Settings) -> Outcome<Part> {
     let whole =
         |key: &str, default: u64| settings.whole(&format!("device.{key}")).unwrap_or(default);
     let page_bytes = small("page_bytes", preset.page_bytes);
-    let given_ns: Vec<u64> = settings
-        .numbers("device.t_r_by_page")
-        .into_iter()
-        .map(|us| (us * 1000.0).round() as u64)
-        .collect();
-    let t_r_by_page_ns = match settings.get("device.t_r") {
-        Some(_) => PageTimes::NONE,
-        None if given_ns.is_empty() => preset.t_r_by_page_ns,
-        None => PageTimes::new(&given_ns).unwrap_or_default(),
+    let (t_r_ns, t_r_by_page_ns) =
+        times_of(settings, "device.t_r", preset.t_r_ns, preset.t_r_by_page_ns);
+    let of_preset = (preset.t_prog_ns, preset.t_prog_by_page_ns);
+    let (t_prog_ns, t_prog_by_page_ns) =
+        times_of(settings, "device.t_prog", of_preset.0, of_preset.1);
+    // Times by page say that a page is programmed by itself.
+    let one_shot = match t_prog_by_page_ns.as_slice() {
+        [] => preset.one_shot,
+        _ => 1,
     };
-    let t_r_ns = t_r_by_page_ns.mean_ns();
-    let t_r_ns = t_r_ns.unwrap_or_else(|| whole("t_r", preset.t_r_ns));
     // A part whose OOB read takes as long as a page read keeps it so.
     let t_r_oob_ns = if preset.t_r_oob_ns == preset.t_r_ns {
         t_r_ns
@@ -315,7 +314,9 @@ fn part_of(settings: &Settings) -> Outcome<Part> {
         planes: small("planes", preset.planes),
         t_r_ns,
         t_r_by_page_ns,
-        t_prog_ns: whole("t_prog", preset.t_prog_ns),
+        t_prog_ns,
+        t_prog_by_page_ns,
+        one_shot: small("one_shot", one_shot),
         t_bers_ns: whole("t_bers", preset.t_bers_ns),
         t_r_oob_ns: whole("t_r_oob", t_r_oob_ns),
         cycle_ns: whole("cycle", preset.cycle_ns),
@@ -366,6 +367,22 @@ fn together(part: Part, settings: &Settings) -> Outcome<Part> {
     }
 }
 
+/// The cell time that a key gives, by page where the key that goes on in `_by_page` does, or the preset: one time that stands
+/// for all, and those by page.
+fn times_of(settings: &Settings, key: &str, ns: u64, by_page: PageTimes) -> (u64, PageTimes) {
+    let given = settings.numbers(&format!("{key}_by_page"));
+    let given_ns: Vec<u64> = (given.into_iter())
+        .map(|us| (us * 1000.0).round() as u64)
+        .collect();
+    let by_page = match settings.get(key) {
+        Some(_) => PageTimes::NONE,
+        None if given_ns.is_empty() => by_page,
+        None => PageTimes::new(&given_ns).unwrap_or_default(),
+    };
+    let one = (by_page.mean_ns()).unwrap_or_else(|| settings.whole(key).unwrap_or(ns));
+    (one, by_page)
+}
+
 /// Thresholds of read retries.
 fn read_retry_of(settings: &Settings) -> Outcome<Vec<u32>> {
     let key = "device.read_retry";
@@ -414,6 +431,23 @@ fn buffer_of(settings: &Settings, page_bytes: u32) -> Outcome<Buffer> {
     let checked = buffer.check();
     checked.map_err(|refusal| refused(settings, None, &refusal))?;
     Ok(buffer)
+}
+
+fn slc_of(settings: &Settings) -> Slc {
+    let default = Slc::default();
+    let small = |key: &str, default| settings.small(&format!("slc.{key}")).unwrap_or(default);
+    let whole = |key: &str, default| settings.whole(&format!("slc.{key}")).unwrap_or(default);
+    let when_full = settings.text("slc.when_full");
+    Slc {
+        blocks: small("blocks", default.blocks),
+        dynamic: settings.flag("slc.dynamic").unwrap_or(default.dynamic),
+        bits: small("bits", default.bits),
+        t_prog_ns: whole("t_prog", default.t_prog_ns),
+        t_r_ns: whole("t_r", default.t_r_ns),
+        fold_after_ns: whole("fold_after", default.fold_after_ns),
+        when_full: when_full.and_then(WhenFull::from_name).unwrap_or_default(),
+        low_blocks: small("low_blocks", default.low_blocks),
+    }
 }
 
 fn host_of(settings: &Settings, capacity_from_trace: bool) -> Host {

@@ -74,7 +74,6 @@ fn device(plan: &Plan, config: &RunConfig) -> Vec<(&'static str, String)> {
         ("pages_per_block", part.pages_per_block.to_string()),
         ("planes", (part.planes * part.together).to_string()),
         ("multi_plane", (part.together > 1).to_string()),
-        ("t_prog_ns", part.t_prog_ns.to_string()),
         ("t_bers_ns", part.t_bers_ns.to_string()),
         ("t_r_oob_ns", part.t_r_oob_ns.to_string()),
         ("cycle_ns", part.cycle_ns.to_string()),
@@ -108,6 +107,16 @@ fn device(plan: &Plan, config: &RunConfig) -> Vec<(&'static str, String)> {
         [] => ("t_r_ns", part.t_r_ns.to_string()),
         ns => ("t_r_by_page", list(ns.iter().map(|&ns| ns as f64 / 1000.0))),
     });
+    match part.t_prog_by_page_ns.as_slice() {
+        [] => lines.extend([
+            ("t_prog_ns", part.t_prog_ns.to_string()),
+            ("one_shot", part.one_shot.to_string()),
+        ]),
+        ns => lines.push((
+            "t_prog_by_page",
+            list(ns.iter().map(|&ns| ns as f64 / 1000.0)),
+        )),
+    }
     if !device.read_retry.is_empty() {
         lines.push(("read_retry", list(&device.read_retry)));
         lines.push(("erases_before", device.erases_before.to_string()));

@@ -15,6 +15,7 @@ pub fn of(record: &Record) -> String {
         throughput(record),
         schedule(record),
         buffer(record),
+        slc(record),
         operations(record),
         garbage(record),
         own(record),
@@ -241,6 +242,37 @@ fn buffer(record: &Record) -> String {
             ),
         ]);
     }
+    table.render()
+}
+
+/// Pages in flash blocks with one bit a cell.
+fn slc(record: &Record) -> String {
+    let Some(slc) = &record.slc else {
+        return String::new();
+    };
+    let mut table = Table::new(&["<", "<"]);
+    table.row([
+        "one bit a cell",
+        &format!(
+            "{} pages taken in, {} written past it; {} absorbed, {} moved to the scheme in {} writes, {} held at the end",
+            count(slc.taken_in),
+            count(slc.direct),
+            count(slc.absorbed),
+            count(slc.folded),
+            count(slc.runs),
+            count(slc.held_at_end),
+        ),
+    ]);
+    table.row([
+        "its room",
+        &format!(
+            "{} pages, {} at the end; at most {} held, {} blocks erased",
+            count(slc.capacity_at_start),
+            count(slc.capacity_at_end),
+            count(slc.held_peak),
+            count(slc.erases),
+        ),
+    ]);
     table.render()
 }
 

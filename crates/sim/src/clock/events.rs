@@ -40,7 +40,9 @@ use super::pcm::ReadFirst;
 use super::shape::{Shape, copy_shape, ordinary_shapes};
 use super::token::{EventToken, View};
 use super::watch::{Does, Note, Operation, Watch};
-use super::{Clock, Completion, FlashOp, MAX_DIES, Machine, OpKind, Sensing, TIME_MAX_NS};
+use super::{
+    Clock, Completion, FlashOp, MAX_DIES, Machine, OpKind, Programming, Sensing, TIME_MAX_NS,
+};
 use requests::Requests;
 
 /// Calls of `drain` after which all channels are looked at: completions on a channel that nobody asks for any
@@ -56,7 +58,7 @@ pub struct Events {
     machine: Machine,
     /// What occurs; the ordinary operations and copies come first.
     shapes: Vec<Shape>,
-    shape_of: FxHashMap<(OpKind, u32, u32, Sensing), u32>,
+    shape_of: FxHashMap<(OpKind, u32, u32, Sensing, Programming), u32>,
     /// The dies, then the PCM chips.
     devices: Vec<Device>,
     channels: Vec<Channel>,
@@ -117,7 +119,7 @@ impl Events {
     fn unusual_shape(&mut self, op: FlashOp) -> u32 {
         *self
             .shape_of
-            .entry((op.kind, op.planes, op.bytes, op.sensing))
+            .entry((op.kind, op.planes, op.bytes, op.sensing, op.programming))
             .or_insert_with(|| {
                 self.shapes.push(self.machine.phases(op).into());
                 self.shapes.len() as u32 - 1

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use floatgate_core::pcm::PcmSetup;
 use serde::Deserialize;
 
-use super::{MAX_DIES, Machine, Mode, OpKind, Phases, Sensing, TIME_MAX_NS};
+use super::{MAX_DIES, Machine, Mode, OpKind, Phases, Programming, Sensing, TIME_MAX_NS};
 
 /// Parameters of a part, by the names of docs/spec/timing.md, section 1.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -124,6 +124,9 @@ pub struct ListOp {
     /// How the cells of its page are read.
     #[serde(skip)]
     pub sensing: Sensing,
+    /// How they are programmed.
+    #[serde(skip)]
+    pub programming: Programming,
     /// Bytes that a plane transfers; page and OOB unless given.
     #[serde(default)]
     pub bytes: Option<u32>,
@@ -280,7 +283,12 @@ impl Replay {
                 tasks[other].followers.push(number);
             }
             tasks.push(Task {
-                phases: row(machine.phases_of(op.op, op.planes, bytes, op.sensing)),
+                phases: row(machine.phases_of(
+                    op.op,
+                    op.planes,
+                    bytes,
+                    (op.sensing, op.programming),
+                )),
                 channel: (!op.op.is_pcm()).then(|| machine.channel_of(die)),
                 waits_for: earlier.len(),
                 followers: Vec::new(),

@@ -139,6 +139,33 @@ pub struct Sensing {
     pub retries: u8,
 }
 
+impl Sensing {
+    /// Of a page that the die holds in its registers, because its word line is not complete: no cell is read.
+    pub const IN_REGISTER: Self = Self {
+        page_type: u8::MAX,
+        retries: 0,
+    };
+    /// Of a page in a block that is used with one bit a cell.
+    pub const ONE_BIT: Self = Self {
+        page_type: u8::MAX - 1,
+        retries: 0,
+    };
+}
+
+/// How the cells of a page are programmed (docs/chips.md).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Programming {
+    /// In `t_prog_ns`.
+    #[default]
+    Usual,
+    /// In the time at that place in `t_prog_by_page_ns`, from 0.
+    OfPage(u8),
+    /// With so many word lines at once, each in `t_prog_ns`; with none the page stays in the registers of the die.
+    WordLines(u8),
+    /// In a block that is used with one bit a cell.
+    OneBit,
+}
+
 /// One operation as a scheme issues it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlashOp {
@@ -158,8 +185,10 @@ pub struct FlashOp {
     pub page: u32,
     /// The page that a copy inside the die reads, likewise.
     pub from: u32,
-    /// Of page reads and copies inside the die.
+    /// Of reads and copies inside the die.
     pub sensing: Sensing,
+    /// Of programs and copies inside the die.
+    pub programming: Programming,
 }
 
 /// In a [`FlashOp`]: no page is named.
@@ -182,6 +211,7 @@ impl FlashOp {
                 page_type: 0,
                 retries: 0,
             },
+            programming: Programming::Usual,
         }
     }
 
@@ -203,7 +233,8 @@ impl FlashOp {
     #[inline]
     pub(crate) const fn is_ordinary(self) -> bool {
         let Sensing { page_type, retries } = self.sensing;
-        self.planes <= 1 && self.bytes == 0 && page_type == 0 && retries == 0
+        let is_usual = matches!(self.programming, Programming::Usual);
+        self.planes <= 1 && self.bytes == 0 && page_type == 0 && retries == 0 && is_usual
     }
 }
 
@@ -272,8 +303,17 @@ pub struct Machine {
     /// Erases that each block has had before, as far as retries go.
     #[serde(skip)]
     pub erases_before: u32,
-    /// Cell time of a page program.
+    /// Cell time of a page program; with `one_shot` of that of a word line.
     pub t_prog_ns: u64,
+    /// The same by page number in the block, modulo their number; none: all alike.
+    #[serde(skip)]
+    pub t_prog_by_page_ns: Vec<u64>,
+    /// Pages of a word line that are programmed at once; 0 and 1: each by itself.
+    #[serde(skip)]
+    pub one_shot: u32,
+    /// Cell times of a read and a program in blocks that are used with one bit a cell.
+    #[serde(skip)]
+    pub one_bit_ns: [u64; 2],
     /// Cell time of a block erase.
     pub t_bers_ns: u64,
     /// Cell time of an OOB-only read.
@@ -322,6 +362,9 @@ impl Default for Machine {
             read_retry: Vec::new(),
             erases_before: 0,
             t_prog_ns: 200_000,
+            t_prog_by_page_ns: Vec::new(),
+            one_shot: 1,
+            one_bit_ns: [20_000, 200_000],
             t_bers_ns: 1_500_000,
             t_r_oob_ns: 20_000,
             cycle_ns: 25,
@@ -443,19 +486,29 @@ impl Machine {
             0 => self.transfer_bytes(),
             n => u64::from(n),
         };
-        self.phases_of(op.kind, op.planes.max(1), bytes, op.sensing)
+        let cells = (op.sensing, op.programming);
+        self.phases_of(op.kind, op.planes.max(1), bytes, cells)
     }
 
     /// As [`phases`](Self::phases), with the bytes a plane taken literally.
     #[must_use]
-    pub fn phases_of(&self, kind: OpKind, planes: u32, bytes: u64, sensing: Sensing) -> Phases {
+    pub fn phases_of(
+        &self,
+        kind: OpKind,
+        planes: u32,
+        bytes: u64,
+        (sensing, programming): (Sensing, Programming),
+    ) -> Phases {
         let planes = u64::from(planes);
         let full = Phases {
             bus_1_ns: self.first_bus_ns(kind, planes, bytes),
-            cell_1_ns: self.first_cell_ns(kind, sensing).min(TIME_MAX_NS),
+            cell_1_ns: match kind {
+                OpKind::Program => self.program_ns(programming),
+                kind => self.read_ns(kind, sensing),
+            },
             bus_2_ns: self.second_bus_ns(kind, planes, bytes),
             cell_2_ns: match kind {
-                OpKind::CopyBack => self.t_prog_ns.min(TIME_MAX_NS),
+                OpKind::CopyBack => self.program_ns(programming),
                 _ => 0,
             },
         };
@@ -529,6 +582,20 @@ impl Machine {
         self.cycles_ns(7)
     }
 
+    /// Cell time of a program.
+    pub(crate) fn program_ns(&self, programming: Programming) -> u64 {
+        let ns = match programming {
+            Programming::Usual => self.t_prog_ns,
+            Programming::OfPage(place) => {
+                let of_page = self.t_prog_by_page_ns.get(usize::from(place));
+                of_page.copied().unwrap_or(self.t_prog_ns)
+            }
+            Programming::WordLines(lines) => self.t_prog_ns.saturating_mul(lines.into()),
+            Programming::OneBit => self.one_bit_ns[1],
+        };
+        ns.min(TIME_MAX_NS)
+    }
+
     fn sense_ns(&self, sensing: Sensing) -> u64 {
         let of_type = usize::from(sensing.page_type).checked_sub(1);
         let of_type = of_type.and_then(|place| self.t_r_by_page_ns.get(place));
@@ -537,15 +604,23 @@ impl Machine {
         add_ns(once_ns, mul_ns(again_ns, sensing.retries.into()))
     }
 
-    fn first_cell_ns(&self, kind: OpKind, sensing: Sensing) -> u64 {
-        match kind {
+    /// First cell time of what is no program.
+    pub(crate) fn read_ns(&self, kind: OpKind, sensing: Sensing) -> u64 {
+        let ns = match kind {
+            OpKind::Read | OpKind::OobRead | OpKind::CopyBack
+                if sensing == Sensing::IN_REGISTER =>
+            {
+                0
+            }
+            OpKind::Read if sensing == Sensing::ONE_BIT => self.one_bit_ns[0],
             OpKind::Read | OpKind::CopyBack => self.sense_ns(sensing),
-            OpKind::Program => self.t_prog_ns,
+            OpKind::Program => 0,
             OpKind::Erase => self.t_bers_ns,
             OpKind::OobRead => self.t_r_oob_ns,
             OpKind::PcmRead => self.pcm_read_ns,
             OpKind::PcmWrite => self.pcm_write_ns,
-        }
+        };
+        ns.min(TIME_MAX_NS)
     }
 
     fn second_bus_ns(&self, kind: OpKind, planes: u64, bytes: u64) -> u64 {

@@ -118,8 +118,8 @@ impl Scheduled {
         kind == OpKind::PcmWrite && self.machine.pcm.read_first
     }
 
-    /// Issues an operation; a copy inside the chip reads `from`.
-    fn add(&mut self, op: FlashOp, from: u32, after: NodeToken) -> NodeToken {
+    /// Issues an operation.
+    fn add(&mut self, op: FlashOp, after: NodeToken) -> NodeToken {
         let dies = self.dies();
         let device = match op.kind.is_pcm() {
             true => dies + op.die,
@@ -178,7 +178,7 @@ impl Scheduled {
                 queue.programs.insert(self.issued);
             }
             queue.last_class_waits += u32::from(class as usize + 1 == device::CLASSES);
-            self.hazards.issued(&mut self.nodes, place, from);
+            self.hazards.issued(&mut self.nodes, place, op);
         }
         if self.nodes.get(place).waits == 0 {
             self.waits_for_nothing(place);
@@ -569,7 +569,7 @@ impl Clock for Scheduled {
         Self {
             schedule: machine.schedule,
             nodes: Nodes::default(),
-            hazards: Hazards::new(machine.pages_per_block),
+            hazards: Hazards::new(machine.pages_per_block, machine.one_shot),
             devices: (0..dies).map(die).chain((0..chips).map(chip)).collect(),
             buses: vec![Bus::default(); machine.channels.max(1) as usize],
             events: BinaryHeap::new(),
@@ -594,7 +594,7 @@ impl Clock for Scheduled {
     }
 
     fn issue(&mut self, op: FlashOp, after: NodeToken) -> NodeToken {
-        let token = self.add(op, op.from, after);
+        let token = self.add(op, after);
         match self.is_put_off(op.kind) {
             true => NodeToken::NOTHING,
             false => token,

@@ -5,10 +5,11 @@ use floatgate_core::{ProgramOrder, Start};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::BufferSettings;
 use super::names::{LevelingName, OrderName, StartName};
+use super::{BufferSettings, SlcSettings};
 use crate::clock::{Allocation, Mode, Schedule};
 use crate::config::{Arrivals, Beyond, Device, Host, PartialWrite, StreamBy};
+use crate::part::PageTimes;
 
 /// Settings of device, host and run, by the keys of the configuration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -23,6 +24,9 @@ pub struct Configuration {
     /// Memory between host and scheme; left out if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer: Option<BufferSettings>,
+    /// The cache with one bit a cell; left out if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slc: Option<SlcSettings>,
     /// How the device began.
     pub run: RunSettings,
 }
@@ -74,8 +78,14 @@ pub struct DeviceSettings {
     /// Erases that each block is taken to have had before, as far as retries go.
     #[serde(default)]
     pub erases_before: u32,
-    /// Page program, cell time, us.
+    /// Page program, cell time, us; with `one_shot` that of a word line.
     pub t_prog_us: f64,
+    /// Page program by page number in the block, modulo their number, cell time, us; left out if all pages take the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub t_prog_by_page_us: Vec<f64>,
+    /// Pages of a word line that are programmed at once; left out if each is by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub one_shot: Option<u32>,
     /// Block erase, cell time, us.
     pub t_bers_us: f64,
     /// Picoseconds a byte on the bus into the die.
@@ -104,6 +114,7 @@ impl DeviceSettings {
     pub fn of(device: &Device, data_blocks_per_die: u64) -> Self {
         let part = &device.part;
         let us = |ns: u64| ns as f64 / 1000.0;
+        let by_page_us = |times: &PageTimes| times.as_slice().iter().map(|&ns| us(ns)).collect();
         Self {
             part: part.name.into(),
             source: part.source.into(),
@@ -119,15 +130,12 @@ impl DeviceSettings {
             oob_bytes: part.oob_bytes,
             pages_per_block: part.pages_per_block,
             t_r_us: us(part.t_r_ns),
-            t_r_by_page_us: part
-                .t_r_by_page_ns
-                .as_slice()
-                .iter()
-                .map(|&ns| us(ns))
-                .collect(),
+            t_r_by_page_us: by_page_us(&part.t_r_by_page_ns),
             read_retry: device.read_retry.clone(),
             erases_before: device.erases_before,
             t_prog_us: us(part.t_prog_ns),
+            t_prog_by_page_us: by_page_us(&part.t_prog_by_page_ns),
+            one_shot: (part.one_shot > 1).then_some(part.one_shot),
             t_bers_us: us(part.t_bers_ns),
             in_ps: part.in_ps,
             out_ps: part.out_ps,

@@ -43,18 +43,18 @@ impl Derived {
         let (programs, host_writes) = (c.programs.sum() as f64, from.host.page_writes as f64);
         let (reads, erases) = (c.reads.sum(), c.erases.sum());
         let us = |ns: u64| ns as f64 / 1000.0;
-        let copy_us = us(part.t_r_ns + part.t_prog_ns);
+        let copy_us = us(part.t_r_ns + part.program_ns_of_page());
         let log_pages = merges.log_reclaimed as f64 * f64::from(part.pages_per_block);
         let oob_us = (c.oob_reads.map as f64) * us(part.t_r_oob_ns);
-        let map_us = c.programs.map as f64 * us(part.t_prog_ns)
+        let map_us = c.programs.map as f64 * us(part.program_ns_of_page())
             + c.reads.map as f64 * us(part.t_r_ns)
             + oob_us;
-        let counted = c.programs.host as f64 * us(part.t_prog_ns)
+        let counted = c.programs.host as f64 * us(part.program_ns_of_page())
             + c.programs.gc as f64 * copy_us
             + erases as f64 * us(part.t_bers_ns);
         let associated = merges.full_merge_associated as f64;
         Self {
-            write_amplification: ratio(programs, host_writes),
+            write_amplification: ratio(programs + from.fine.one_bit.programs as f64, host_writes),
             io_operations: reads + c.programs.sum() + erases,
             io_operations_write: c.reads.gc + c.reads.map + c.programs.sum() + erases,
             copies: c.programs.gc,

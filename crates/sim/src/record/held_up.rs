@@ -117,7 +117,7 @@ impl By {
         let cells_ns = |reads: u64, programs: u64, erases: u64| {
             let ns = [
                 (reads, part.t_r_ns),
-                (programs, part.t_prog_ns),
+                (programs, part.program_ns_of_page()),
                 (erases, part.t_bers_ns),
             ];
             ns.iter().map(|&(n, ns)| n as f64 * ns as f64).sum::<f64>()

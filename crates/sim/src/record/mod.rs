@@ -14,6 +14,7 @@
 //! | `derived`, `stats` | figures made of counters; counters beyond those that conformance compares |
 //! | `schedule` | what came of a schedule other than the order of issue |
 //! | `buffer` | what a write buffer and a read cache between host and scheme did |
+//! | `slc` | what a cache of flash blocks with one bit a cell did |
 //! | `wear`, `tables`, `series` | erases of blocks; mapping tables; how it went over time |
 //! | `flows` | what several flows at once got of the device |
 //! | `explained` | where the time of requests went, if rows of them were made |
@@ -36,6 +37,7 @@ pub mod papers;
 pub mod recovery;
 mod schema;
 mod series;
+mod slc;
 mod sources;
 mod stats;
 pub mod sweep;
@@ -61,6 +63,7 @@ pub use flows::{Flow, Flows};
 pub use held_up::{By, HeldUp};
 pub use schema::schema;
 pub use series::Series;
+pub use slc::{Slc, SlcSettings};
 pub use stats::Stats;
 pub use tables::{TableSize, Tables};
 pub use time::{Brief, Distribution, Latency, Responses, Time};
@@ -113,6 +116,9 @@ pub struct Record {
     /// What the memory between host and scheme did; left out if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Buffer>,
+    /// What the cache with one bit a cell did; left out if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slc: Option<Slc>,
     /// Energy by component.
     pub energy: Energy,
     /// Erases of the blocks.
@@ -157,6 +163,7 @@ impl Record {
             stats: Stats::of(from),
             schedule: from.schedule,
             buffer: Buffer::of(from),
+            slc: Slc::of(from),
             energy: from.energy(),
             wear: Wear::of(from),
             tables: Tables::of(&from.tables),

@@ -10,7 +10,7 @@ use crate::config::RunConfig;
 use crate::energy::{Energy, energy};
 use crate::flash::Fine;
 use crate::metrics::Metrics;
-use crate::session::{BufferCounters, Session, options_of};
+use crate::session::{BufferCounters, Session, SlcCounters, options_of};
 
 /// What a settled session holds.
 pub(super) struct Sources<'a> {
@@ -35,6 +35,8 @@ pub(super) struct Sources<'a> {
     pub schedule: Option<ScheduleStats>,
     /// What the memory between host and scheme did, if there is any.
     pub buffer: Option<BufferCounters>,
+    /// What the cache with one bit a cell did, if there is one.
+    pub slc: Option<SlcCounters>,
     /// Swaps and moved pages of wear levelling, if it is on.
     pub levelling: Option<(u64, u64)>,
 }
@@ -63,6 +65,7 @@ impl<'a> Sources<'a> {
             erase_counts: flash.erase_counts(),
             schedule: flash.clock.schedule_stats(),
             buffer: session.buffer_counters(),
+            slc: session.slc_counters(),
             levelling: levelling.map(|of| (of.swaps, of.moved_pages)),
         }
     }

@@ -168,7 +168,7 @@ impl<T: Copy + Default> Buffered<T> {
 }
 
 /// Pages of a segment with their slots in the request.
-fn pages_of(segment: &Segment) -> impl Iterator<Item = (Lpn, u32)> + use<> {
+pub(super) fn pages_of(segment: &Segment) -> impl Iterator<Item = (Lpn, u32)> + use<> {
     let (first, slot) = (segment.first.0, segment.first_slot);
     (0..segment.pages).map(move |i| (Lpn(first + i), slot + i))
 }
@@ -414,14 +414,16 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
 pub(crate) fn check_foretold<S: Described>(
     config: &crate::config::RunConfig,
 ) -> Result<(), Refusal> {
-    if config.device.buffer.write_pages == 0 {
-        return Ok(());
-    }
+    let key = match (config.device.buffer.write_pages, config.device.slc.is_on()) {
+        (0, false) => return Ok(()),
+        (0, true) => "slc.blocks",
+        _ => "write_pages",
+    };
     S::live(&options_of::<S>(config)?).map_err(|refusal| {
         let text = format!(
-            "a write buffer decides what is written to the flash, and when; {}",
+            "a write buffer or a cache of one bit a cell decides what is written to the scheme, and when; {}",
             refusal.message
         );
-        Refusal::new("write_pages", text)
+        Refusal::new(key, text)
     })
 }

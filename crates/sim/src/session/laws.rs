@@ -16,17 +16,28 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
         let read = self.host.page_reads - self.flash.unwritten_reads.min(self.host.page_reads);
         let buffered = self.ftl.counters().buffered;
         let memory = self.buffer_counters();
+        let slc = self.slc_counters();
         // What the scheme got of the host's writes, and what it was asked to read beside the host's reads.
-        let written = match &memory {
-            Some(memory) if self.config.device.buffer.write_pages > 0 => memory.written_out,
+        let written = match (&memory, &slc) {
+            (_, Some(slc)) => slc.folded + slc.direct,
+            (Some(memory), _) if self.config.device.buffer.write_pages > 0 => memory.written_out,
             _ => self.host.page_writes,
         };
         let memory = memory.unwrap_or_default();
+        let (slc, has_slc) = (slc.unwrap_or_default(), slc.is_some());
+        let in_slc = slc.absorbed + slc.trimmed + slc.held;
+        if has_slc && slc.taken_in != in_slc + slc.folded {
+            return Err(format!(
+                "conservation law broken: pages taken into the cache = absorbed, trimmed, folded + held: {} and {}",
+                slc.taken_in,
+                in_slc + slc.folded
+            ));
+        }
         let laws = [
             (
-                "page_writes = pages absorbed, trimmed in and written out of the write buffer + pages still in it",
+                "page_writes = pages absorbed, trimmed in and written out of the write buffer or the cache + pages still in it",
                 self.host.page_writes,
-                written + memory.absorbed + memory.trimmed + memory.held,
+                written + memory.absorbed + memory.trimmed + memory.held + in_slc,
             ),
             (
                 "programs.host + pages into the scheme's buffer = pages written to the scheme, padded ones too + pages out of it",
@@ -36,7 +47,7 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
             ("reads.gc = programs.gc", c.reads.gc, c.programs.gc),
             (
                 "reads.host + reads from memory = page_reads - unwritten_reads + partial_write_reads + pages read ahead + pages read for padding",
-                c.reads.host + buffered.reads + memory.read_held + memory.read_cached,
+                c.reads.host + buffered.reads + memory.read_held + memory.read_cached + slc.reads,
                 read + self.metrics.partial_write_reads
                     + memory.read_ahead
                     + (memory.padded - memory.padded_cached),

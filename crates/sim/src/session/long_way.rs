@@ -160,6 +160,7 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
     ) -> Option<Completion> {
         self.idles(arrival_ns, issue_ns);
         self.write_out_when_idle(issue_ns);
+        self.fold_when_idle(issue_ns);
         if let Some(recorder) = &mut self.recorder {
             self.flash.clock.watched(None);
             let flash = &self.flash;
@@ -173,7 +174,7 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
             Kind::Read => self.host.page_reads += count,
             Kind::Write => {
                 self.host.page_writes += count;
-                if self.buffer.is_none() {
+                if self.buffer.is_none() && self.slc.is_none() {
                     self.read_old_content(pages);
                 }
             }
@@ -182,6 +183,8 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
         self.metrics.cuts += pages.segments.len().saturating_sub(1) as u64;
         if self.buffer.is_some() {
             self.work_through_buffer(kind, issue_ns, pages);
+        } else if self.slc.is_some() {
+            self.work_through_slc(kind, pages);
         } else {
             pages.segments.iter().for_each(|s| self.work(kind, s));
         }

@@ -151,7 +151,7 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
             read_bytes: metrics.read_bytes,
             write_bytes: metrics.write_bytes,
             host_programs: counters.programs.host,
-            programs: counters.programs.sum(),
+            programs: counters.programs.sum() + flash.fine.one_bit.programs,
             erases: counters.erases.sum(),
             merges: MergeKinds::of(&scheme),
             busy_ns: flash.clock.busy_ns(),

@@ -5,10 +5,11 @@
 //! * A read of a page whose program is not over gets it from the controller, which holds the data until then: it takes no
 //!   time. Where the program is the copy of a collection, it reads the page that the copy is made from, in the usual time.
 //!   Collection itself waits for the program.
+//! * Where the pages of a word line are programmed at once, the program of each is over when that of the last one is.
 //!
 //! With these, what the flash holds at any time is what some order of the calls could have left.
 
-use super::super::{FlashOp, OpKind};
+use super::super::{FlashOp, OpKind, Programming};
 use super::nodes::{End, NONE, NodeToken, Nodes};
 use floatgate_core::report::Cause;
 
@@ -21,6 +22,8 @@ struct Block {
     reads: u32,
     /// The erase that waits for them.
     erase_waits: u32,
+    /// The first page that was issued and is programmed with one that is not; `NONE` if there is none.
+    in_registers: u32,
 }
 
 impl Default for Block {
@@ -30,6 +33,7 @@ impl Default for Block {
             erase: NodeToken::NOTHING,
             reads: 0,
             erase_waits: NONE,
+            in_registers: NONE,
         }
     }
 }
@@ -38,15 +42,17 @@ impl Default for Block {
 #[derive(Clone, Debug)]
 pub(super) struct Hazards {
     pages_per_block: u32,
+    one_shot: u32,
     blocks: Vec<Block>,
-    /// By page: the node of its newest program; checked before it is believed.
-    programs: Vec<u32>,
+    /// By page: its newest program.
+    programs: Vec<NodeToken>,
 }
 
 impl Hazards {
-    pub(super) fn new(pages_per_block: u32) -> Self {
+    pub(super) fn new(pages_per_block: u32, one_shot: u32) -> Self {
         Self {
             pages_per_block: pages_per_block.max(1),
+            one_shot: one_shot.max(1),
             blocks: Vec::new(),
             programs: Vec::new(),
         }
@@ -62,10 +68,30 @@ impl Hazards {
 
     /// The node of a program of that page that is not over.
     fn program_of(&self, nodes: &Nodes, page: u32) -> Option<u32> {
-        let place = *self.programs.get(page as usize)?;
-        let writes = |kind| matches!(kind, OpKind::Program | OpKind::CopyBack);
-        let op = (place != NONE).then(|| nodes.get(place).op.as_ref())??;
-        (op.page == page && writes(op.kind)).then_some(place)
+        match nodes.end(*self.programs.get(page as usize)?) {
+            End::Of(place) => Some(place),
+            End::Known(_) => None,
+        }
+    }
+
+    /// A program of a page is issued. The pages that were in the registers until now are programmed by it too, if it
+    /// completes their word line or begins another one.
+    fn programs(&mut self, token: NodeToken, page: u32, one_shot: u32) {
+        if page as usize >= self.programs.len() {
+            self.programs.resize(page as usize + 1, NodeToken::NOTHING);
+        }
+        self.programs[page as usize] = token;
+        let size = self.pages_per_block;
+        let line = |page: u32| page % size / one_shot;
+        let held = self.block(page).in_registers;
+        let is_last = page % size % one_shot == one_shot - 1;
+        let stays = !is_last && held != NONE && line(held) == line(page);
+        if held != NONE && !stays {
+            self.programs[held as usize..page as usize].fill(token);
+        }
+        if !stays {
+            self.block(page).in_registers = if is_last { NONE } else { page };
+        }
     }
 
     /// Whether the controller still holds the page that an operation reads for the host or the map.
@@ -75,11 +101,11 @@ impl Hazards {
         reads && program().is_some_and(|program| nodes.op(program).cause != Cause::Gc)
     }
 
-    /// The operation in that place is issued, on its page; a copy inside the chip reads `from`.
-    pub(super) fn issued(&mut self, nodes: &mut Nodes, place: u32, from: u32) {
-        let (page, kind) = (nodes.op(place).page, nodes.op(place).kind);
-        if kind == OpKind::CopyBack && from != NONE {
-            self.reads(nodes, place, from);
+    /// An operation is issued, in that place.
+    pub(super) fn issued(&mut self, nodes: &mut Nodes, place: u32, issued: FlashOp) {
+        let FlashOp { page, kind, .. } = issued;
+        if kind == OpKind::CopyBack && issued.from != NONE {
+            self.reads(nodes, place, issued.from);
         }
         if page == NONE {
             return;
@@ -94,10 +120,11 @@ impl Hazards {
                 }
             }
             OpKind::Program | OpKind::CopyBack => {
-                if page as usize >= self.programs.len() {
-                    self.programs.resize(page as usize + 1, NONE);
-                }
-                self.programs[page as usize] = place;
+                let one_shot = match issued.programming {
+                    Programming::OneBit => 1,
+                    _ => self.one_shot,
+                };
+                self.programs(nodes.token(place), page, one_shot);
                 let block = self.block(page);
                 let (before, erase) = (block.last_program, block.erase);
                 block.last_program = nodes.token(place);
@@ -108,6 +135,7 @@ impl Hazards {
                 let block = self.block(page);
                 let (before, erase) = (block.last_program, block.erase);
                 block.erase = nodes.token(place);
+                block.in_registers = NONE;
                 let is_first = nodes.end(erase) == End::Known(0);
                 if is_first && block.reads > 0 {
                     block.erase_waits = place;
@@ -143,6 +171,6 @@ impl Hazards {
 
     pub(super) fn clear(&mut self) {
         self.blocks.fill(Block::default());
-        self.programs.fill(NONE);
+        self.programs.fill(NodeToken::NOTHING);
     }
 }

@@ -11,7 +11,7 @@ mod worked;
 use floatgate_core::pcm::PcmSetup;
 
 use super::list::ListOp;
-use super::{Allocation, Clock, Completion, FlashOp, Machine, Mode, OpKind, Sensing};
+use super::{Allocation, Clock, Completion, FlashOp, Machine, Mode, OpKind, Programming, Sensing};
 
 /// The part `ssdsim` in mode `onfi` (docs/spec/timing.md, section 8).
 fn ssdsim(channels: u32, dies: u32) -> Machine {
@@ -30,6 +30,7 @@ fn op(kind: OpKind, die: u32) -> ListOp {
         planes: 1,
         bytes: None,
         sensing: Sensing::default(),
+        programming: Programming::default(),
         after: Vec::new(),
         at: 0,
     }
@@ -58,6 +59,7 @@ impl ListOp {
             planes: self.planes,
             bytes: self.bytes.unwrap_or(0),
             sensing: self.sensing,
+            programming: self.programming,
             ..FlashOp::new(self.op, self.die.unwrap_or(0))
         }
     }
@@ -135,6 +137,7 @@ fn random_machine(rng: &mut Rng) -> Machine {
         t_r_ns: time(20_000),
         t_r_by_page_ns: vec![time(15_000), time(25_000), time(20_000)],
         t_prog_ns: time(200_000),
+        t_prog_by_page_ns: vec![time(100_000), time(300_000)],
         t_bers_ns: time(1_500_000),
         t_r_oob_ns: time(20_000),
         cycle_ns: time(25),
@@ -166,6 +169,13 @@ fn random_op(rng: &mut Rng, machine: &Machine) -> ListOp {
         new.sensing = Sensing {
             page_type: rng.below(4) as u8,
             retries: rng.below(3) as u8,
+        };
+        if rng.chance(20) {
+            new.sensing = Sensing::IN_REGISTER;
+        }
+        new.programming = match rng.chance(50) {
+            true => Programming::OfPage(rng.below(2) as u8),
+            false => Programming::WordLines(rng.below(3) as u8),
         };
     }
     if rng.chance(20) {

@@ -198,6 +198,55 @@ fn reads_by_page_type_and_again() {
     }
 }
 
+/// Three pages of a word line at once: the first two only cross the bus, and are read from the registers. Beside it a die
+/// that programs its pages in 100 and 300 us in turn.
+#[test]
+fn programs_of_a_word_line_at_once_and_by_page() {
+    let programmed = |die, programming| ListOp {
+        programming,
+        ..op(Program, die)
+    };
+    let lines = |lines| programmed(0, Programming::WordLines(lines));
+    let held = |kind| ListOp {
+        sensing: Sensing::IN_REGISTER,
+        ..op(kind, 0)
+    };
+    let ops = [
+        lines(0),
+        lines(0),
+        held(Read),
+        lines(1),
+        lines(2),
+        held(OobRead),
+        ListOp {
+            programming: Programming::WordLines(0),
+            ..held(CopyBack)
+        },
+    ];
+    let ends = [
+        (0, 52_975),
+        (52_975, 105_950),
+        (105_950, 158_925 + 175 - 175),
+        (158_925, 411_900),
+        (411_900, 864_875),
+        (864_875, 864_875 + 175 + 1600),
+        (866_650, 866_650 + 350),
+    ];
+    expect(&ssdsim(1, 1), &ops, &ends);
+    let machine = Machine {
+        t_prog_by_page_ns: vec![100_000, 300_000],
+        ..ssdsim(1, 2)
+    };
+    // The second die waits for the bus, not for the cells.
+    let ops = [
+        programmed(0, Programming::OfPage(0)),
+        programmed(1, Programming::OfPage(1)),
+        programmed(0, Programming::OfPage(1)),
+    ];
+    let ends = [(0, 152_975), (52_975, 405_950), (152_975, 505_950)];
+    expect(&machine, &ops, &ends);
+}
+
 #[test]
 fn hat_read_that_misses() {
     let ops = [
