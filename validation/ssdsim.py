@@ -16,11 +16,12 @@ import json
 import random
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections import defaultdict
 from pathlib import Path
+
+from common import FLOATGATE, Refused, aligned, measured_run, run
 
 CHANNELS, PACKAGES, BLOCKS, PAGES = 4, 4, 2048, 64
 PAGE_BYTES, SECTORS = 2048, 4
@@ -28,14 +29,11 @@ T_PROG = 200_000
 # SSDsim's sub-pages are 512 bytes long; 16 spare bytes more and its transfers are ours.
 COUNTED_ALIKE = dict(subpage__capacity=528)
 MS, SECOND = 10**6, 10**9
+SHARES = dict.fromkeys(["equal", "our order"], lambda share: f"{100 * share:.1f} %")
 SPACE = 32768  # logical pages of the made-up work
 # Every trace ends long before this. SSDsim's clock stands still at the end of the file, and a run with work left never
 # ends. A last line without a line feed it reads, moves the clock up to, and drops.
 LATE = 10**15
-
-
-class Refused(Exception):
-    """Something outside this script is not as it must be."""
 
 
 # --- The work: (arrival in ns, "R" or "W", first page, pages) ---------------------------------------------------
@@ -71,18 +69,6 @@ def bundled(floatgate, name, folder):
 
 
 # --- The two simulators -----------------------------------------------------------------------------------------
-
-
-def run(command, good=0, **how):
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, **how)
-    except FileNotFoundError as missing:
-        raise Refused(f"{missing.filename}: not there; build it first") from None
-    except subprocess.TimeoutExpired:
-        raise Refused(f"{command[0]}: no end after {how['timeout']} s") from None
-    if done.returncode != good:
-        raise Refused(f"{command[0]} ended with {done.returncode}:\n{done.stderr[-2000:]}")
-    return done
 
 
 def trace_lines(work):
@@ -152,7 +138,7 @@ class Ssdsim:
         more = [(LATE, "R", 0, 1), (LATE + SECOND, "W", 0, 1), (LATE + 2 * SECOND, "W", 0, 1)]
         (self.folder / "work").write_text(trace_lines([*work, *more]).rstrip())
         # It ends with 1 when all went well.
-        run([self.folder / "ssd"], good=1, cwd=self.folder, input="work\n", timeout=30)
+        _, self.seconds, self.mib = measured_run([self.folder / "ssd"], self.folder, good=1, typed="work\n")
         return self.read((self.folder / "ex.out").read_text(encoding="latin-1"), work)
 
     def read(self, text, work):
@@ -271,29 +257,6 @@ def collection(there, floatgate):
         }
 
 
-def aligned(rows):
-    """An aligned table: text to the left, numbers to the right."""
-
-    def cell(value, column):
-        if value is None:
-            return "-"
-        if column in ("equal", "our order"):
-            return f"{100 * value:.1f} %"
-        return f"{value:.3f}" if isinstance(value, float) else str(value)
-
-    columns = list(rows[0])
-    cells = [columns] + [[cell(row[c], c) for c in columns] for row in rows]
-    widths = [max(len(line[i]) for line in cells) for i in range(len(columns))]
-    lines = []
-    for line in cells:
-        padded = [
-            text.ljust(width) if isinstance(rows[0][column], str) else text.rjust(width)
-            for text, width, column in zip(line, widths, columns)
-        ]
-        lines.append("  ".join(padded).rstrip())
-    return "\n".join(lines)
-
-
 def side_by_side(there, floatgate, folder):
     works = [
         ("1 page, alone", idle("R", 1)),
@@ -351,7 +314,7 @@ def what_it_has(there):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("clone", type=Path)
-    parser.add_argument("--floatgate", type=Path, default=Path(__file__).parent.parent / "target/release/floatgate")
+    parser.add_argument("--floatgate", type=Path, default=FLOATGATE)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -374,7 +337,7 @@ def main():
         print(json.dumps(tables, indent=1))
     else:
         print("Mean responses in us. S: SSDsim, F: Floatgate; what the columns mean: docs/validation.md\n")
-        print("\n\n".join(aligned(rows) for rows in tables.values()))
+        print("\n\n".join(aligned(rows, SHARES) for rows in tables.values()))
     return 0
 
 
