@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Runs SSDsim and Floatgate on the same work with the same chip and prints their mean responses side by side.
 
-docs/validation.md explains the differences. SSDsim is not part of Floatgate and is not fetched here. Put it beside:
+docs/validation.md explains the differences. SSDsim is not part of Floatgate, and is neither fetched nor built here: FOLDER
+has its program `ssd` and its file `page.parameters` (huaicheng/ssdsim, commit f411289), and stays as it is.
 
-    git clone https://github.com/huaicheng/ssdsim SSDSIM && git -C SSDSIM checkout f411289
     cargo build --release --bin floatgate
-    python3 validation/ssdsim.py SSDSIM
+    python3 validation/ssdsim.py FOLDER [--our-order PROGRAM]
 
-It is built in a temporary folder with `cc`; the clone stays as it is.
+PROGRAM is another one, changed as docs/validation.md says; without it there is no column of that name.
 """
 
 import argparse
@@ -15,12 +15,12 @@ import csv
 import json
 import random
 import re
-import shutil
-import subprocess
 import sys
 import tempfile
 from collections import defaultdict
 from pathlib import Path
+
+from common import FLOATGATE, Refused, aligned, measured_run, run
 
 CHANNELS, PACKAGES, BLOCKS, PAGES = 4, 4, 2048, 64
 PAGE_BYTES, SECTORS = 2048, 4
@@ -28,14 +28,11 @@ T_PROG = 200_000
 # SSDsim's sub-pages are 512 bytes long; 16 spare bytes more and its transfers are ours.
 COUNTED_ALIKE = dict(subpage__capacity=528)
 MS, SECOND = 10**6, 10**9
+SHARES = dict.fromkeys(["equal", "our order"], lambda share: f"{100 * share:.1f} %")
 SPACE = 32768  # logical pages of the made-up work
 # Every trace ends long before this. SSDsim's clock stands still at the end of the file, and a run with work left never
 # ends. A last line without a line feed it reads, moves the clock up to, and drops.
 LATE = 10**15
-
-
-class Refused(Exception):
-    """Something outside this script is not as it must be."""
 
 
 # --- The work: (arrival in ns, "R" or "W", first page, pages) ---------------------------------------------------
@@ -73,54 +70,20 @@ def bundled(floatgate, name, folder):
 # --- The two simulators -----------------------------------------------------------------------------------------
 
 
-def run(command, good=0, **how):
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, **how)
-    except FileNotFoundError as missing:
-        raise Refused(f"{missing.filename}: not there; build it first") from None
-    except subprocess.TimeoutExpired:
-        raise Refused(f"{command[0]}: no end after {how['timeout']} s") from None
-    if done.returncode != good:
-        raise Refused(f"{command[0]} ended with {done.returncode}:\n{done.stderr[-2000:]}")
-    return done
-
-
 def trace_lines(work):
     return "".join(
         f"{at} 0 {first * SECTORS} {pages * SECTORS} {int(op == 'R')}\n" for at, op, first, pages in work
     )
 
 
-# In a copy of SSDsim: pages are numbered as they are issued, reads of a page that is being read are not merged, and the
-# channel goes to whoever ssdsim_order.c says.
-OUR_ORDER = [
-    ("initialize.h", "struct sub_request{", "struct sub_request{ long long issued;"),
-    ("flash.c", "struct sub_request * creat_sub_request(", "static long long issued_count;\n\\g<0>"),
-    ("flash.c", "sub->update=NULL;", "sub->update=NULL; sub->issued=issued_count++;"),
-    ("flash.c", "if (sub_r->ppn==sub->ppn)", "if (0)"),
-    ("flash.c", "struct ssd_info *process(struct ssd_info *ssd)", '#include "ssdsim_order.c"\n\\g<0>'),
-    ("flash.c", "services_2_r_wait(ssd,i,&flag,&chg_cur_time_flag);", "first_come(ssd,i); continue;"),
-]
-
-
 class Ssdsim:
-    def __init__(self, clone, folder, changes=()):
-        self.folder, self.parameters = folder, clone / "page.parameters"
-        if not (clone / "ssd.c").exists() or not self.parameters.exists():
-            raise Refused(f"{clone}: no ssd.c and page.parameters here; see the head of this script")
+    def __init__(self, built, folder, program=None):
+        self.folder, self.parameters = folder, Path(built) / "page.parameters"
+        self.program = Path(program or Path(built) / "ssd").resolve()
+        for file in (self.program, self.parameters):
+            if not file.exists():
+                raise Refused(f"{file}: not there; see the head of this script")
         folder.mkdir()
-        for file in [*clone.glob("*.[ch]"), Path(__file__).with_name("ssdsim_order.c")]:
-            if changes or file.name != "ssdsim_order.c":
-                shutil.copy(file, folder)
-        for name, old, new in changes:
-            text = (folder / name).read_text(encoding="latin-1")
-            text, found = re.subn(re.escape(old), new, text, count=1)
-            if not found:
-                raise Refused(f"{clone / name}: no `{old}`; take the commit that the head of this script names")
-            (folder / name).write_text(text, encoding="latin-1")
-        # Its headers define variables, which linkers have refused since GCC 10 unless told otherwise.
-        sources = [folder / file.name for file in clone.glob("*.c")]
-        run(["cc", "-O2", "-w", "-fcommon", "-o", folder / "ssd", *sources])
 
     def run(self, work, **settings):
         """Responses by request, and the counters that it prints."""
@@ -152,7 +115,7 @@ class Ssdsim:
         more = [(LATE, "R", 0, 1), (LATE + SECOND, "W", 0, 1), (LATE + 2 * SECOND, "W", 0, 1)]
         (self.folder / "work").write_text(trace_lines([*work, *more]).rstrip())
         # It ends with 1 when all went well.
-        run([self.folder / "ssd"], good=1, cwd=self.folder, input="work\n", timeout=30)
+        _, self.seconds, self.mib = measured_run([self.program], self.folder, good=1, typed="work\n")
         return self.read((self.folder / "ex.out").read_text(encoding="latin-1"), work)
 
     def read(self, text, work):
@@ -232,7 +195,8 @@ def equal(ours, theirs, op):
 def compare(name, work, there, floatgate, **ours_settings):
     """A row for the reads and one for the writes: both as they are, then both counting alike."""
     (theirs, counts), (aligned, _) = there["as it is"].run(work), there["as it is"].run(work, **COUNTED_ALIKE)
-    ordered, _ = there["our order"].run(work, **COUNTED_ALIKE)
+    in_order = there.get("our order")
+    ordered = in_order and in_order.run(work, **COUNTED_ALIKE)[0]
     ours, flash = floatgate.run(work, **ours_settings)
     for op, what in (("R", "reads"), ("W", "programs")):
         if mean(ours, op) is not None:
@@ -247,7 +211,7 @@ def compare(name, work, there, floatgate, **ours_settings):
                 "alike S": mean(aligned, op),
                 "alike F": mean(ours, op, T_PROG if op == "W" else 0),
                 "equal": equal(ours, aligned, op),
-                "our order": equal(ours, ordered, op),
+                "our order": ordered and equal(ours, ordered, op),
             }
 
 
@@ -269,29 +233,6 @@ def collection(there, floatgate):
             "erases": erases[name],
             "programs a write": (programs[name] - logical) / 100_000,
         }
-
-
-def aligned(rows):
-    """An aligned table: text to the left, numbers to the right."""
-
-    def cell(value, column):
-        if value is None:
-            return "-"
-        if column in ("equal", "our order"):
-            return f"{100 * value:.1f} %"
-        return f"{value:.3f}" if isinstance(value, float) else str(value)
-
-    columns = list(rows[0])
-    cells = [columns] + [[cell(row[c], c) for c in columns] for row in rows]
-    widths = [max(len(line[i]) for line in cells) for i in range(len(columns))]
-    lines = []
-    for line in cells:
-        padded = [
-            text.ljust(width) if isinstance(rows[0][column], str) else text.rjust(width)
-            for text, width, column in zip(line, widths, columns)
-        ]
-        lines.append("  ".join(padded).rstrip())
-    return "\n".join(lines)
 
 
 def side_by_side(there, floatgate, folder):
@@ -350,17 +291,17 @@ def what_it_has(there):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("clone", type=Path)
-    parser.add_argument("--floatgate", type=Path, default=Path(__file__).parent.parent / "target/release/floatgate")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--our-order", type=Path, metavar="PROGRAM")
+    parser.add_argument("--floatgate", type=Path, default=FLOATGATE)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         try:
-            there = {
-                "as it is": Ssdsim(given.clone, folder / "as-it-is"),
-                "our order": Ssdsim(given.clone, folder / "our-order", OUR_ORDER),
-            }
+            there = {"as it is": Ssdsim(given.folder, folder / "as-it-is")}
+            if given.our_order:
+                there["our order"] = Ssdsim(given.folder, folder / "our-order", given.our_order)
             floatgate = Floatgate(given.floatgate, folder)
             tables = {
                 "side_by_side": list(side_by_side(there, floatgate, folder)),
@@ -374,7 +315,7 @@ def main():
         print(json.dumps(tables, indent=1))
     else:
         print("Mean responses in us. S: SSDsim, F: Floatgate; what the columns mean: docs/validation.md\n")
-        print("\n\n".join(aligned(rows) for rows in tables.values()))
+        print("\n\n".join(aligned(rows, SHARES) for rows in tables.values()))
     return 0
 
 

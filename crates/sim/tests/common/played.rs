@@ -48,12 +48,12 @@ pub fn run(scheme: &str, config: &RunConfig, requests: &[Request]) -> (Record, V
     assert_eq!(record.buffer, record_of_events.buffer);
     assert_eq!(record.slc, record_of_events.slc);
     assert_eq!(record.energy, record_of_events.energy);
-    let ends = |rows: &[RequestRow]| -> Vec<_> {
-        (rows.iter())
-            .map(|row| (row.start_ns, row.end_ns, row.work))
-            .collect()
-    };
-    assert_eq!(ends(&rows), ends(&rows_of_events));
+    assert_eq!(rows.len(), rows_of_events.len());
+    for (row, of_events) in rows.iter().zip(&rows_of_events) {
+        let times = |row: &RequestRow| (row.start_ns, row.end_ns, row.work);
+        let name = &record.scheme;
+        assert_eq!(times(row), times(of_events), "{name}: {row:?}");
+    }
     (record, rows)
 }
 

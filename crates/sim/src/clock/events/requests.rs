@@ -48,9 +48,10 @@ impl Request {
         Completion {
             end_ns: self.end_ns,
             request: self.request,
+            // A request that waits for no operation can be over before the first one of those it sets off starts.
             first_start_ns: match self.first_start_ns {
-                u64::MAX => self.issue_ns,
-                start_ns => start_ns,
+                start_ns if start_ns <= self.end_ns => start_ns,
+                _ => self.issue_ns,
             },
         }
     }
