@@ -11,9 +11,8 @@ use floatgate_core::rng::SplitMix64;
 use floatgate_sim::config::{Buffer, Recipe, RunConfig};
 use floatgate_sim::host::Kind;
 use floatgate_sim::record::Record;
-use floatgate_sim::requests::RequestRow;
-use floatgate_sim::run::{Besides, Decoded, RunError, Simulated};
-use floatgate_trace::{Op, Request, Stream};
+use floatgate_sim::run::{Decoded, RunError, Simulated};
+use floatgate_trace::{Op, Request};
 
 /// One die of 32 logical pages; a read takes 72,975 ns, a program 252,975.
 fn small(buffer: Buffer) -> RunConfig {
