@@ -128,7 +128,7 @@ const fn group(group: &'static str, key: Key) -> Key {
 }
 
 /// The sections in the order of a file, each with what it is for.
-pub const SECTIONS: [(&str, &str); 10] = [
+pub const SECTIONS: [(&str, &str); 11] = [
     ("trace", "The requests."),
     (
         "device",
