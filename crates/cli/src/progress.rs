@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use floatgate_sim::run::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// A bar.
@@ -47,6 +48,14 @@ impl Bar {
     /// So many more are done.
     pub fn add(&self, n: u64) {
         self.0.inc(n);
+    }
+
+    /// A run has come that far.
+    pub fn step(&self, step: Progress) {
+        match step {
+            Progress::Ageing => self.message("ages"),
+            Progress::Played(n) => self.add(n),
+        }
     }
 
     /// So many are done in all.

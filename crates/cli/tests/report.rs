@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Place, small_trace};
+use common::{Place, report_data, small_trace};
 use floatgate_sim::record::schema;
 use serde_json::Value;
 
@@ -13,6 +13,8 @@ const SWEEP: &str = include_str!("../src/report/sweep.js");
 const PLOTS: &str = include_str!("../src/report/plots.js");
 const CARDS: &str = include_str!("../src/report/cards.js");
 const OVER_TIME: &str = include_str!("../src/report/over_time.js");
+
+const SLOWEST: &str = include_str!("../src/report/slowest.js");
 
 /// What of a script is made of lower-case letters, digits and these.
 fn words<'a>(script: &'a str, more: &'static [char]) -> impl Iterator<Item = &'a str> {
@@ -89,6 +91,33 @@ fn the_scripts_find_what_they_look_for() {
     assert!(checked > 60, "{checked}");
 }
 
+/// What is drawn of the slowest request is no part of the record, so the report's own data has it.
+#[test]
+fn the_slowest_request_has_what_its_script_looks_for() {
+    let place = Place::new();
+    small_trace(&place);
+    place
+        .run("run --scheme fast --trace t.pages --report r.html")
+        .ok();
+    let document = report_data(&place, "r.html");
+    let slowest = &document["slowest"];
+    // Only copies in a row have pages.
+    let bars = slowest["bars"].as_array().expect("bars");
+    let bar = bars.iter().find(|bar| bar["pages"].is_u64());
+    let bar = bar.expect("a merge copies pages");
+    let mut checked = 0;
+    for (of, path) in words(SLOWEST, &['.']).filter_map(|word| word.split_once('.')) {
+        match of {
+            "slowest" => follow(slowest, path),
+            "bar" => follow(bar, path),
+            "doc" => follow(&document, path),
+            _ => continue,
+        }
+        checked += 1;
+    }
+    assert!(checked > 20, "{checked}");
+}
+
 /// The lines that a sweep's report draws over the separations are in its data, and only where pages are put apart.
 #[test]
 fn a_sweep_of_separations_has_its_lines() {
@@ -104,9 +133,7 @@ fn a_sweep_of_separations_has_its_lines() {
     for script in [PLOTS, CARDS, SEPARATION, SWEEP] {
         assert!(page.contains(script));
     }
-    let data = page.split("id=\"data\">").nth(1);
-    let data = data.and_then(|rest| rest.split("</script>").next());
-    let document: Value = serde_json::from_str(data.expect("the data")).expect("a document");
+    let document = report_data(&place, "s.html");
     let cells = document["cells"].as_array().expect("cells");
     assert_eq!(cells.len(), 8);
     for cell in cells {
@@ -141,7 +168,7 @@ fn the_page_is_whole() {
         .run("compare --scheme page,fast --trace t.pages --report c.html")
         .ok();
     let page = std::fs::read_to_string(place.path("c.html")).expect("the report");
-    for script in [PLOTS, CARDS, OVER_TIME, RUNS] {
+    for script in [PLOTS, CARDS, OVER_TIME, SLOWEST, RUNS] {
         assert!(page.contains(script));
     }
     assert!(!page.contains("/*SCRIPT*/") && !page.contains("/*DATA*/"));

@@ -13,6 +13,7 @@
 //! | `saved` | the state of an aged device as bytes |
 //! | [`streamed`] | a trace decoded on a second thread while it is played |
 //! | [`timeline`] | every operation of the flash, for Perfetto |
+//! | [`window`] | the operations while one request was in work |
 //! | [`requests`], [`why`] | one row a request: times, work, waits; why requests took so long |
 //! | [`series_file`], [`blocks`] | the time series, and one row a block, as files |
 //! | [`merges`] | merges by kind |
@@ -58,3 +59,4 @@ pub mod streamed;
 pub mod timeline;
 pub mod wear;
 pub mod why;
+pub mod window;

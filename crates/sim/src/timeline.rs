@@ -96,10 +96,6 @@ impl TimelineFile {
         Ok(())
     }
 
-    fn is_told(&self, start_ns: u64, end_ns: u64) -> bool {
-        start_ns < self.window_ns.end && end_ns >= self.window_ns.start
-    }
-
     /// Adds operations.
     ///
     /// # Errors
@@ -119,12 +115,11 @@ impl TimelineFile {
             start_ns,
             end_ns,
         } = operation;
-        if !self.is_told(start_ns, end_ns) {
+        if !is_within(&self.window_ns, start_ns, end_ns) {
             return Ok(());
         }
         self.events += 1;
-        let chip = die.checked_sub(self.machine.dies.max(1));
-        let (process, thread) = match chip {
+        let (process, thread) = match pcm_chip(&self.machine, die) {
             Some(chip) => (PCM, chip),
             None => (self.machine.channel_of(die), die),
         };
@@ -159,7 +154,7 @@ impl TimelineFile {
     }
 
     fn request(&mut self, row: &RequestRow) -> io::Result<()> {
-        if !self.is_told(row.arrival_ns, row.end_ns) {
+        if !is_within(&self.window_ns, row.arrival_ns, row.end_ns) {
             return Ok(());
         }
         self.events += 1;
@@ -189,6 +184,16 @@ impl TimelineFile {
         written.map_err(|error| TraceError::output(&self.path, &error))?;
         Ok(self.events)
     }
+}
+
+/// Whether what goes on from `start_ns` to `end_ns` lies at least in part in a window.
+pub fn is_within(window_ns: &Range<u64>, start_ns: u64, end_ns: u64) -> bool {
+    start_ns < window_ns.end && end_ns >= window_ns.start
+}
+
+/// The chip of the phase-change memory that stands for the die of an operation, if it is none of the machine's dies.
+pub fn pcm_chip(machine: &Machine, die: u32) -> Option<u32> {
+    die.checked_sub(machine.dies.max(1))
 }
 
 /// The causes of operations in words.

@@ -67,9 +67,18 @@ pub struct Why {
     /// By kind, and by the power of two that the pages reach.
     sizes: BTreeMap<(bool, u32), Size>,
     /// The slowest by response and number, and how many are wanted.
-    slowest: BTreeMap<(u64, Reverse<u64>), SlowRequest>,
+    slowest: BTreeMap<(u64, Reverse<u64>), Slowest>,
     wanted: usize,
     recent: VecDeque<(Rc<RequestRow>, Chain)>,
+}
+
+/// A slow request.
+#[derive(Clone, Debug)]
+pub struct Slowest {
+    /// Its row.
+    pub row: RequestRow,
+    /// What is told of it.
+    pub slow: SlowRequest,
 }
 
 /// The requests of which each waited for the one before, from the last that did not wait for any.
@@ -146,7 +155,7 @@ impl Why {
                 request: explanation(row),
                 waited: wait(row, &chain),
             };
-            self.slowest.insert(key, slow);
+            self.slowest.insert(key, Slowest { row: *row, slow });
         }
         if self.recent.len() == KEPT_ROWS {
             self.recent.pop_front();
@@ -192,8 +201,18 @@ impl Why {
         Explained {
             percentiles: self.percentiles(),
             sizes: sizes.collect(),
-            slowest: self.slowest.values().rev().cloned().collect(),
+            slowest: self
+                .slowest
+                .values()
+                .rev()
+                .map(|slowest| slowest.slow.clone())
+                .collect(),
         }
+    }
+
+    /// The slowest request; of equals the first.
+    pub fn slowest(&self) -> Option<&Slowest> {
+        self.slowest.last_key_value().map(|(_, slowest)| slowest)
     }
 
     fn percentiles(&self) -> Vec<PartsAt> {

@@ -324,7 +324,7 @@ fn play_one(
     };
     let mut source = Decoded::new(&trace.requests);
     let played = guarded(|| {
-        let taps = Taps::open(paths, 0)?;
+        let taps = Taps::open(paths, 0, false)?;
         taps.play(
             job.variant.scheme,
             device,
@@ -334,7 +334,7 @@ fn play_one(
             &mut progress,
         )
     });
-    let (mut record, _) = played.map_err(|failure| device.blame(failure))?;
+    let mut record = played.map_err(|failure| device.blame(failure))?.record;
     record.scheme.clone_from(&job.variant.label);
     Ok(record)
 }
@@ -393,7 +393,7 @@ fn finish(
         output::tell(&format!("Files: one a scheme in {}", folder.display()));
     }
     if let Some(path) = report_path(args) {
-        write_report(&path, &crate::report::html(&document))?;
+        write_report(&path, &crate::report::html(&document, None))?;
     }
     bug.map_or(Ok(()), Err)
 }

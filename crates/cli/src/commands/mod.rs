@@ -24,6 +24,7 @@ pub mod schema;
 pub mod schemes;
 pub mod serve;
 pub mod single;
+mod slowest;
 mod study;
 pub mod sweep;
 mod taps;

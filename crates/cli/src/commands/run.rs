@@ -2,11 +2,11 @@
 
 use floatgate_catalog::Scheme;
 use floatgate_sim::record::Outcome as Played;
-use floatgate_sim::run::Progress;
 
 use super::single::Single;
+use super::slowest;
 use super::study::{notes_text, write_report};
-use super::taps::{Paths, Taps};
+use super::taps::{Paths, Played as Tapped, Taps};
 use crate::args::RunArgs;
 use crate::errors::Outcome;
 use crate::output;
@@ -21,25 +21,28 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
         series: args.series_out.clone(),
         blocks: args.blocks_out.clone(),
     };
-    let taps = Taps::open(paths, args.slowest.unwrap_or(0) as usize)?;
+    // The numbers of the rows of flows are not those of a trace.
+    let draws_slowest = args.setup.report.is_some() && !single.has_flows();
+    let taps = Taps::open(paths, args.slowest.unwrap_or(0) as usize, draws_slowest)?;
     let ready = single.ready(&mut || {})?;
     let timeline = args.timeline.as_deref();
     let taps = taps.with_timeline(timeline, ready.config(), args.timeline_between.clone())?;
     ready.told().iter().for_each(|line| output::tell(line));
     let bar = Bar::new(ready.requests(), "requests");
-    let mut progress = |step| match step {
-        Progress::Ageing => bar.message("ages"),
-        Progress::Played(n) => bar.add(n),
-    };
+    let mut progress = |step| bar.step(step);
     let played = ready.play(|scheme, device, source, flows| {
         taps.play(scheme, device, ready.config(), source, flows, &mut progress)
     });
-    let played = played.and_then(|(mut record, told)| {
-        ready.compare_alone(&mut record, &mut progress)?;
-        Ok((record, told))
+    let played = played.and_then(|mut played| {
+        ready.compare_alone(&mut played.record, &mut progress)?;
+        Ok(played)
     });
     bar.done();
-    let (record, told) = played?;
+    let Tapped {
+        record,
+        told,
+        slowest,
+    } = played?;
     if let Some(path) = &args.save_state {
         output::tell(&format!("State:  {}", path.display()));
     }
@@ -57,8 +60,9 @@ pub fn run(args: &RunArgs, schemes: &[Scheme]) -> Outcome<()> {
             .collect();
         output::print(&format!("\n{text}{}\n", notes_text(&document.notes)))?;
     }
-    match &args.setup.report {
-        Some(path) => write_report(path, &report::html(&document)),
-        None => Ok(()),
-    }
+    let Some(path) = &args.setup.report else {
+        return Ok(());
+    };
+    let slowest = slowest.map(|of| slowest::window(&ready, &of)).transpose()?;
+    write_report(path, &report::html(&document, slowest.as_ref()))
 }

@@ -88,6 +88,11 @@ impl<'a> Single<'a> {
         })
     }
 
+    /// Whether several flows are played in place of a trace.
+    pub fn has_flows(&self) -> bool {
+        self.traffic.is_some()
+    }
+
     /// What is called `name` is no file but these requests.
     pub fn supply(&mut self, name: &str, frame: Frame) {
         self.study.choice.supply(name, frame);

@@ -14,7 +14,7 @@ use floatgate_sim::requests::{RequestRow, RequestsFile};
 use floatgate_sim::run::{Besides, Progress, RunError, Source};
 use floatgate_sim::series_file;
 use floatgate_sim::timeline::TimelineFile;
-use floatgate_sim::why::Why;
+use floatgate_sim::why::{Slowest, Why};
 use floatgate_trace::TraceError;
 use floatgate_trace::columns::TableWriter;
 
@@ -113,6 +113,16 @@ fn safe_name(key: &str) -> String {
     key.chars().map(safe).collect()
 }
 
+/// What came of a run.
+pub struct Played {
+    /// Its record.
+    pub record: Record,
+    /// The files it has written, in words.
+    pub told: Vec<String>,
+    /// The slowest request, if it was looked for.
+    pub slowest: Option<Slowest>,
+}
+
 /// The files of one run, begun; they get their names in [`play`](Taps::play), and nothing is left if they do not get there.
 pub struct Taps {
     paths: Paths,
@@ -120,16 +130,21 @@ pub struct Taps {
     series: Option<TableWriter>,
     blocks: Option<TableWriter>,
     why: Option<Why>,
+    /// If the record explains its times: of so many of the slowest requests.
+    explains: Option<usize>,
+    finds_slowest: bool,
     timeline: Option<(TimelineFile, PathBuf)>,
 }
 
 impl Taps {
-    /// Begins the files; of the slowest requests so many are told.
+    /// Begins the files; of the slowest requests so many are told. Whoever `finds_slowest` is told which one it is, and the
+    /// record does not change by that.
     ///
     /// # Errors
     /// If a name does not tell the format, or a file cannot be made.
-    pub fn open(paths: Paths, slowest: usize) -> Result<Self, TraceError> {
-        let recording = slowest > 0 || paths.requests.is_some();
+    pub fn open(paths: Paths, slowest: usize, finds_slowest: bool) -> Result<Self, TraceError> {
+        let explains = (slowest > 0 || paths.requests.is_some()).then_some(slowest);
+        let recording = explains.is_some() || finds_slowest;
         let begun = |path: &Option<PathBuf>,
                      create: fn(&Path) -> Result<TableWriter, TraceError>| {
             path.as_deref().map(create).transpose()
@@ -142,7 +157,9 @@ impl Taps {
                 .transpose()?,
             series: begun(&paths.series, series_file::create)?,
             blocks: begun(&paths.blocks, blocks::create)?,
-            why: recording.then(|| Why::new(slowest)),
+            why: recording.then(|| Why::new(slowest.max(usize::from(finds_slowest)))),
+            explains,
+            finds_slowest,
             timeline: None,
             paths,
         })
@@ -178,7 +195,7 @@ impl Taps {
         source: &mut dyn Source,
         flows: Option<&mut Flows>,
         progress: &mut dyn FnMut(Progress),
-    ) -> Result<(Record, Vec<String>), RunError> {
+    ) -> Result<Played, RunError> {
         let mut of_blocks = Vec::new();
         let blocks = self.blocks.is_some().then_some(&mut of_blocks);
         let (file, why) = (&mut self.requests, &mut self.why);
@@ -207,7 +224,13 @@ impl Taps {
             ..Besides::default()
         };
         let mut record = device.run(scheme, config, source, progress, besides)?;
-        record.explained = self.why.as_ref().map(Why::explained);
+        record.explained = self.why.as_ref().zip(self.explains).map(|(why, told)| {
+            let mut explained = why.explained();
+            explained.slowest.truncate(told);
+            explained
+        });
+        let slowest = self.why.as_ref().and_then(Why::slowest);
+        let slowest = slowest.filter(|_| self.finds_slowest).cloned();
         let mut told = Vec::new();
         let mut tell = |what: &str, rows, path: &Option<PathBuf>| {
             if let Some(path) = path {
@@ -233,7 +256,11 @@ impl Taps {
             let events = some(file.finish()?, "event");
             told.push(format!("Timeline: {events} in {}", path.display()));
         }
-        Ok((record, told))
+        Ok(Played {
+            record,
+            told,
+            slowest,
+        })
     }
 }
 

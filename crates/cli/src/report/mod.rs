@@ -1,5 +1,6 @@
 //! Results for people: the HTML report and the text of a single run.
 
+pub mod slowest;
 pub mod text;
 pub mod why;
 
@@ -10,20 +11,31 @@ use floatgate_sim::record::sweep::SweepDocument;
 use serde::Serialize;
 use serde_json::Value;
 
+use slowest::Slowest;
+
 const TEMPLATE: &str = include_str!("report.html");
 const STYLE: &str = include_str!("report.css");
 const PLOTS: &str = include_str!("plots.js");
 const CARDS: &str = include_str!("cards.js");
 const OVER_TIME: &str = include_str!("over_time.js");
 const RUNS: &str = include_str!("report.js");
+const SLOWEST: &str = include_str!("slowest.js");
 const FLEET: &str = include_str!("fleet.js");
 const SEPARATION: &str = include_str!("separation.js");
 const SWEEP: &str = include_str!("sweep.js");
 const PAPERS: &str = include_str!("papers.js");
 
-/// The report of a run or a comparison as one file that needs nothing else: data, style and script are inside.
-pub fn html(document: &Document) -> String {
-    page(document, &[OVER_TIME, RUNS])
+/// The report of a run or a comparison as one file that needs nothing else: data, style and script are inside. Of a run
+/// its slowest request may be drawn.
+pub fn html(document: &Document, slowest: Option<&Slowest>) -> String {
+    #[derive(Serialize)]
+    struct Drawn<'a> {
+        #[serde(flatten)]
+        document: &'a Document,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        slowest: Option<&'a Slowest>,
+    }
+    page(&Drawn { document, slowest }, &[OVER_TIME, SLOWEST, RUNS])
 }
 
 /// The report of a fleet, likewise.

@@ -69,6 +69,7 @@ function charts() {
   }, { wide: true, choices: { kind: [["write", "writes"], ["read", "reads"]], scale: [["share", "share"], ["tail", "tail"]] } });
 
   whereTimeWent();
+  slowestRequest();
   overTime();
 
   const merges = runs.some((r) => otherMerges(r).some((m) => m[1] > 0)) ? [...MERGES, ["other", "var(--k5)"]] : MERGES;

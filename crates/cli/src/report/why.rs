@@ -4,6 +4,9 @@ use floatgate_sim::record::{Explanation, Record, SlowRequest, Wait};
 
 use crate::table::{count, micros, short, some};
 
+/// What belongs to no request.
+const IDLE_WORK: &str = "work of the scheme in idle time or by a timer";
+
 /// What each of the slowest requests did and waited for; nothing if none were asked for.
 pub fn of(record: &Record) -> String {
     let slowest = record.explained.iter().flat_map(|of| &of.slowest);
@@ -43,7 +46,7 @@ fn story(place: usize, slow: &SlowRequest) -> String {
 }
 
 /// `request 3096 (write of 4 pages from page 17)`.
-fn name(request: &Explanation) -> String {
+pub(super) fn name(request: &Explanation) -> String {
     let what = match request.op.as_str() {
         "R" => "read",
         "W" => "write",
@@ -58,7 +61,7 @@ fn name(request: &Explanation) -> String {
     )
 }
 
-fn work(request: &Explanation) -> String {
+pub(super) fn work(request: &Explanation) -> String {
     let parts = [
         ("translation", request.translation_us),
         ("own pages", request.flash_us),
@@ -105,12 +108,21 @@ fn dies(request: &Explanation) -> String {
     }
 }
 
+/// What its die did last before a request that waited got it.
+pub(super) fn behind(waited: &Wait) -> String {
+    let Some(number) = waited.behind_number else {
+        return IDLE_WORK.into();
+    };
+    let row = waited.heaviest.iter().find(|row| row.number == number);
+    row.map_or_else(|| format!("request {}", count(number)), name)
+}
+
 /// `waited 340 ms for die 3, behind request 3096`, and what that waited for.
 fn wait(waited: &Wait) -> String {
     let time = micros(waited.waited_us);
     let mut text = format!("it waited {time} for die {}, busy with ", waited.die);
     match waited.behind_number {
-        None => return text + "work of the scheme in idle time or by a timer",
+        None => return text + IDLE_WORK,
         Some(number) => text.push_str(&format!("request {}", count(number))),
     }
     match waited.chain_requests {
@@ -122,7 +134,7 @@ fn wait(waited: &Wait) -> String {
         )),
     }
     if waited.behind_background {
-        text.push_str(", the first for work of the scheme in idle time or by a timer");
+        text.push_str(&format!(", the first for {IDLE_WORK}"));
     }
     match waited.heaviest.len() as u64 {
         n if n < waited.chain_requests => text + &format!("; the {n} with the most work:"),

@@ -196,6 +196,14 @@ pub fn small_trace(place: &Place) {
     place.run("trace generate uniform --set space=2048 --set requests=6000 --set n=2 --set reads=30 --set arrival=fixed --set gap=400000 --page-bytes 2048 --out t.pages").ok();
 }
 
+/// The data inside a report.
+pub fn report_data(place: &Place, report: &str) -> serde_json::Value {
+    let page = std::fs::read_to_string(place.path(report)).expect("the report");
+    let data = page.split("id=\"data\">").nth(1);
+    let data = data.and_then(|rest| rest.split("</script>").next());
+    serde_json::from_str(data.expect("the data")).expect("a document")
+}
+
 /// The bundled traces' folder.
 pub fn traces() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces")
