@@ -39,11 +39,6 @@ impl IdleOptions {
 }
 
 impl PageStore {
-    /// Whether idle time is of use.
-    pub fn uses_idle_time(&self) -> bool {
-        self.options.idle.is_on()
-    }
-
     /// Collects in an idle time, on all dies at once, as long as it lasts and a die wants more erased blocks. The last
     /// slice may outlast it.
     ///

@@ -13,7 +13,7 @@ use super::books::Group;
 use super::counted::Counted;
 use super::spare::Spare;
 use super::{Books, PageOptions, Placement, Plan, Rules, Separation, Units, VictimRule};
-use crate::parts::page_store::{Append, Moves};
+use crate::parts::page_store::{Append, IdleOptions, Moves};
 use crate::parts::pool::Pool;
 use crate::parts::scan::move_tag;
 
@@ -29,6 +29,7 @@ pub struct Laboratory<R: Rules> {
     pub(super) plan: Plan,
     pub(super) placement: Placement,
     pub(super) gc_low: u32,
+    pub(super) idle: IdleOptions,
     pub(super) reserve: u32,
     pub(super) next_group: u32,
     pub(super) counted: Counted,
@@ -39,7 +40,7 @@ pub struct Laboratory<R: Rules> {
 }
 
 state!(Laboratory<R> [R: Rules] { books, separation, victims, next_group, counted, moved }
-    fixed { plan, placement, gc_low, reserve, only_class });
+    fixed { plan, placement, gc_low, idle, reserve, only_class });
 
 /// Checks options and shape; gives the plan, the units, `gc_low` and the reserve.
 ///
@@ -59,10 +60,7 @@ pub(super) fn checked<R: Rules>(
         let text = "placement = free: only with the rules of plain page mapping, one group a die";
         return Err(Refusal::new("placement", text.into()));
     }
-    if options.idle.is_on() {
-        let text = "gc_idle: only with the rules of plain page mapping, one group a die";
-        return Err(Refusal::new("gc_idle", text.into()));
-    }
+    options.idle.check()?;
     let low = options.gc_low.unwrap_or(plan.least_low);
     if low < plan.least_low {
         let text = format!(
@@ -128,6 +126,7 @@ impl<R: Rules> Laboratory<R> {
             plan,
             placement: options.placement,
             gc_low,
+            idle: options.idle.clone(),
             reserve,
             next_group: 0,
             moved: 0,
@@ -399,6 +398,16 @@ impl<R: Rules> Laboratory<R> {
             .victims
             .choose(group, &self.books)
             .expect("the reserve leaves a unit with an invalid page");
+        self.collect_unit(flash, (group, victim), moves)
+    }
+
+    /// Collects that unit of a group.
+    pub(super) fn collect_unit<F: Flash>(
+        &mut self,
+        flash: &mut F,
+        (group, victim): (u32, Pbn),
+        moves: &mut impl Moves<F>,
+    ) -> Result<(), F::Error> {
         self.separation.collects(victim, group, &self.books);
         self.victims.collecting(victim);
         let class = self.books.unit(victim).class;

@@ -16,6 +16,7 @@
 mod audit;
 mod books;
 mod counted;
+mod idle;
 mod laboratory;
 mod options;
 mod recovery;

@@ -209,8 +209,8 @@ impl<R: Rules> Store<R> {
         moves: &mut impl Moves<F>,
     ) -> Result<(), F::Error> {
         match self {
-            Self::Plain(store) if store.uses_idle_time() => store.idle(flash, idle_ns, moves),
-            Self::Plain(_) | Self::Placed(_) => Ok(()),
+            Self::Plain(store) => store.idle(flash, idle_ns, moves),
+            Self::Placed(lab) => lab.idle(flash, idle_ns, moves),
         }
     }
 

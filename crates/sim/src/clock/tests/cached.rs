@@ -150,7 +150,7 @@ fn cache_commands_at_random() {
                         >= time_before.1
                             + phases
                                 .cell_ns()
-                                .min(phases.bus_ns() - COMMAND_NS)
+                                .min(phases.bus_ns().saturating_sub(COMMAND_NS))
                                 .min(DATA_NS)
                 );
                 if op.op != before.op {
