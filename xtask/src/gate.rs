@@ -11,7 +11,7 @@ use crate::steps::{Outcome, Steps};
 use crate::{fuzz, instructions, kernel, mutants, python};
 
 /// Seconds that the gate fuzzes each target.
-const FUZZ_SECONDS: u64 = 8;
+const FUZZ_SECONDS: u64 = 6;
 
 #[derive(Debug, Args)]
 pub struct TestArgs {
