@@ -34,11 +34,13 @@ pub fn taken(
         flows.push((of_argument(argument, &place, schemes)?, place));
     }
     if flows.is_empty() {
+        // What is there anyway may be written down.
+        let is_default = link(settings) == Link::default();
         return match OF_FLOWS.iter().find_map(|key| settings.get(key)) {
-            Some(setting) => Err(Problem::new(format!("{} is about flows", setting.written))
+            Some(setting) if !is_default => Err(Problem::new(format!("{} is about flows", setting.written))
                 .at(&setting.place)
                 .help("name flows with --flow or [[flow]] (docs/hosts.md), or leave it out")),
-            None => Ok(None),
+            _ => Ok(None),
         };
     }
     let link = link(settings);
