@@ -30,11 +30,7 @@ fn a_drive_filled_to_several_levels() {
     const OVERHEAD: f64 = 1.046;
     let uniform = format!("uniform:space={LOGICAL_PAGES}:requests=409600");
     let shared = "--set scheme.streams=shared";
-    for (blocks, measured) in [
-        (4599, 1.110),
-        (2874, 1.408),
-        (2299, 1.892),
-    ] {
+    for (blocks, measured) in [(4599, 1.110), (2874, 1.408), (2299, 1.892)] {
         let ours = OVERHEAD * write_amplification(blocks, &uniform, "overwrite:2", shared);
         let error = ours / measured - 1.0;
         assert!(error.abs() < 0.01, "{blocks} blocks: {ours} for {measured}");

@@ -309,6 +309,33 @@ mod idle_time {
         assert!(is_half_empty && moved > 0);
     }
 
+    /// The rest of the block is trimmed, so nothing says that the move is over when the block is erased.
+    #[test]
+    fn what_was_moved_out_of_a_block_that_was_left_half_empty_survives_its_erase() {
+        let options = [
+            ("gc_idle", 6),
+            ("gc_idle_after_ns", 0),
+            ("gc_slice", 1),
+            ("gc_move_ns", 1000),
+        ];
+        let small = Case::small(1, 6, 4, 2);
+        let case = options
+            .iter()
+            .fold(small, |case, &(key, value)| case.with(key, value));
+        let mut bench = Bench::<Page>::new(&case).unwrap();
+        bench.play("W 0 2, W 4 2");
+        assert_eq!(idle(&mut bench, 1), [1, 0], "page 2 moves, page 3 stays");
+        bench.play("T 3 1");
+        assert_eq!(idle(&mut bench, 1), [0, 1], "nothing is left to move");
+        let mut flash = bench.flash.clone();
+        let space = Space::whole(flash.ledger.geometry());
+        let options = case.options_of::<Page>().unwrap();
+        let means = RecoveryMode::FullScan;
+        let recovered = Page::recover(&space, &options, means, &mut flash).unwrap();
+        assert!(recovered.place(Lpn(2)).is_some());
+        assert_eq!(recovered.place(Lpn(2)), bench.ftl.place(Lpn(2)));
+    }
+
     #[test]
     fn blocks_that_are_too_full_stay() {
         let options = [

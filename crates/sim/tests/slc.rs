@@ -72,6 +72,23 @@ fn a_full_cache_lets_writes_pass_until_it_was_idle() {
     assert_eq!(record.derived.write_amplification, Some(9.0 / 6.0));
 }
 
+/// As in the table, but a read comes before the first block can be done with: the second one stays.
+#[test]
+fn a_block_is_not_begun_with_before_the_one_before_it_should_be_done() {
+    let requests = [
+        pages(0, Op::Write, 0, 1),
+        pages(200_000, Op::Write, 1, 1),
+        pages(400_000, Op::Write, 0, 1),
+        pages(600_000, Op::Write, 2, 1),
+        // Idle since 702,975: page 1 is moved from 1,702,975 on, which takes 62,975 + 252,975 + 1,500,125 ns.
+        pages(3_500_000, Op::Read, 2, 1),
+    ];
+    let (record, rows) = run("page", &small(fast(2, WhenFull::Direct)), &requests);
+    assert_eq!(ends(&rows)[4], 1_702_975 + 1_816_075 + 62_975);
+    let slc = record.slc.expect("there is one");
+    assert_eq!((slc.folded, slc.erases, slc.held_at_end), (1, 1, 2));
+}
+
 /// With `fold` the oldest block is folded before the page that finds less than one erased block.
 #[test]
 fn a_full_cache_folds_before_the_next_write() {

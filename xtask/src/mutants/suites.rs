@@ -80,7 +80,7 @@ const ROT_LINES: &[&str] = &[
 ];
 
 /// In the order in which they are run: the fast ones, and those that know most, first.
-pub const SUITES: [Suite; 29] = [
+pub const SUITES: [Suite; 30] = [
     Suite::new("core", "core", "lib").covering(&["core"]),
     Suite::new("simulator", "sim", "lib").covering(&["sim"]),
     Suite::new("buffer", "sim", "buffer").covering(&["sim"]),
@@ -88,6 +88,7 @@ pub const SUITES: [Suite; 29] = [
     Suite::new("slc", "sim", "slc").covering(&["sim"]),
     Suite::new("word lines", "sim", "word_lines").covering(&["sim"]),
     Suite::new("units", "schemes", "lib"),
+    Suite::new("idle", "sim", "idle").covering(&["schemes"]),
     Suite::new("cut lines", "schemes", "power_cuts").with(CUT_LINES),
     Suite::new("flight lines", "schemes", "in_flight").with(FLIGHT_LINES),
     Suite::new("rot lines", "schemes", "rot").with(ROT_LINES),

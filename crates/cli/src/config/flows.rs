@@ -37,9 +37,11 @@ pub fn taken(
         // What is there anyway may be written down.
         let is_default = link(settings) == Link::default();
         return match OF_FLOWS.iter().find_map(|key| settings.get(key)) {
-            Some(setting) if !is_default => Err(Problem::new(format!("{} is about flows", setting.written))
-                .at(&setting.place)
-                .help("name flows with --flow or [[flow]] (docs/hosts.md), or leave it out")),
+            Some(setting) if !is_default => {
+                Err(Problem::new(format!("{} is about flows", setting.written))
+                    .at(&setting.place)
+                    .help("name flows with --flow or [[flow]] (docs/hosts.md), or leave it out"))
+            }
             _ => Ok(None),
         };
     }

@@ -284,3 +284,51 @@ fn runs_of_copies_equal_the_replayer() {
         assert_eq!(done.len(), items.len());
     }
 }
+
+/// Four dies that collect for long have fallen into step when another one takes the bus now and then.
+#[test]
+fn runs_in_step_are_put_off_by_others() {
+    for seed in 0..200 {
+        let mut rng = Rng(seed ^ 0x0d15_74b0);
+        let machine = ssdsim(1, 5);
+        let (mut ops, mut at) = (Vec::new(), 0);
+        for die in 0..4 {
+            for _ in 0..200 {
+                ops.push(op(OpKind::Read, die));
+                ops.push(op(OpKind::Program, die).after(&[ops.len() - 1]));
+            }
+        }
+        let singles = ops.len();
+        for _ in 0..6 {
+            at += 1_000_000 + rng.below(12_000_000);
+            ops.push(op(OpKind::Program, 4).at(at));
+        }
+        let times = wanted(&machine, &ops, seed);
+        let mut clock = Events::new(&machine);
+        let mut done = Vec::new();
+        for number in 0..10 {
+            let single = number >= 4;
+            clock.set_time(if single {
+                ops[singles + number - 4].at
+            } else {
+                0
+            });
+            clock.begin_request(number as u64);
+            let end = match single {
+                true => clock.issue(ops[singles].flash_op(), Default::default()),
+                false => clock.copies(number as u32, 200, false, Cause::Gc, Default::default()),
+            };
+            clock.own(end);
+            clock.end_request();
+        }
+        clock.finish();
+        clock.drain(&mut done);
+        done.sort_unstable_by_key(|completion| completion.request);
+        let ends: Vec<_> = done.iter().map(|completion| completion.end_ns).collect();
+        let last = (0..4).map(|die| times[400 * die + 399].1);
+        let all: Vec<_> = last
+            .chain(times[singles..].iter().map(|time| time.1))
+            .collect();
+        assert_eq!(ends, all, "seed {seed}");
+    }
+}
