@@ -77,6 +77,8 @@ pub struct SimFlash<C: Clock> {
     copyback: bool,
     planes: u32,
     pcm_chips: u32,
+    /// Whether there is either of the two below: nearly no run has.
+    is_special: bool,
     /// What the time of cells depends on, if on anything.
     cells: Option<Box<Cells>>,
     /// How much each die has to do, if the scheme asks for that.
@@ -131,6 +133,7 @@ impl<C: Clock> SimFlash<C> {
             copyback,
             planes: machine.planes,
             pcm_chips: machine.pcm.chips.max(1),
+            is_special: Cells::of(machine).is_some(),
             cells: Cells::of(machine),
             load: None,
             partial: None,
@@ -200,13 +203,9 @@ impl<C: Clock> SimFlash<C> {
         cause: Cause,
         after: C::Token,
     ) -> C::Token {
-        if let Some(load) = &mut self.load {
-            load.add(kind, die, 1, self.at_ns);
-        }
         let op = FlashOp::new(kind, die).on(page.0).because(cause);
-        let is_of_page = matches!(kind, OpKind::Read | OpKind::OobRead | OpKind::Program);
-        if is_of_page && self.cells.is_some() {
-            return self.issue_sensed(op, after);
+        if self.is_special {
+            return self.issue_specially(op, after);
         }
         self.clock.issue(op, after)
     }
@@ -324,7 +323,9 @@ impl<C: Clock> SimFlash<C> {
         cause: Cause,
         after: C::Token,
     ) -> C::Token {
-        if let Some(load) = &mut self.load {
+        if self.is_special
+            && let Some(load) = &mut self.load
+        {
             load.add_copies(die, inside, pages.into(), self.at_ns);
         }
         self.clock.copies(die, pages, inside, cause, after)

@@ -2,7 +2,7 @@
 //! nobody is in the way. The same under every clock.
 
 use super::SimFlash;
-use crate::clock::{Clock, Machine, OpKind};
+use crate::clock::{Clock, FlashOp, Machine, OpKind};
 
 /// By die: when all that it was called for should be done.
 #[derive(Debug)]
@@ -40,9 +40,24 @@ impl Load {
 }
 
 impl<C: Clock> SimFlash<C> {
+    /// Issues an operation of a page where a die's load is kept, or times depend on the page.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn issue_specially(&mut self, op: FlashOp, after: C::Token) -> C::Token {
+        if let Some(load) = &mut self.load {
+            load.add(op.kind, op.die, 1, self.at_ns);
+        }
+        let is_of_page = matches!(op.kind, OpKind::Read | OpKind::OobRead | OpKind::Program);
+        match self.cells {
+            Some(_) if is_of_page => self.issue_sensed(op, after),
+            _ => self.clock.issue(op, after),
+        }
+    }
+
     /// From now on says how busy dies are, for a scheme that asks.
     pub(crate) fn weigh_dies(&mut self, machine: &Machine) {
         let phases = machine.ordinary_phases();
+        self.is_special = true;
         self.load = Some(Box::new(Load {
             free_at_ns: vec![0; self.host_pages_by_die.len()],
             durations_ns: phases.map(|phases| phases.total_ns()),
