@@ -1,12 +1,16 @@
 """What the tests share."""
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+
+# A shell lets what it starts in the background ignore Ctrl-C, which tests press.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 LOAD = "skew:space=4096:distinct=2000:writes=6000"
 """Enough writes that every scheme collects, in a fraction of a second."""

@@ -49,7 +49,7 @@ def test_ctrl_c_ends_a_fleet() -> None:
     ended = threading.Event()
 
     def press() -> None:
-        # As a person does: again if nothing happens. One that comes while the interpreter cannot raise is lost.
+        # As a person does: again if nothing happens.
         while not ended.wait(1.0):
             _thread.interrupt_main()
 
