@@ -121,6 +121,7 @@ impl<C: Clock> SimFlash<C> {
         } else {
             0
         };
+        let cells = Cells::of(machine);
         Self {
             ledger: Ledger::new(geometry, machine.page_bytes),
             clock: C::new(machine),
@@ -133,8 +134,8 @@ impl<C: Clock> SimFlash<C> {
             copyback,
             planes: machine.planes,
             pcm_chips: machine.pcm.chips.max(1),
-            is_special: Cells::of(machine).is_some(),
-            cells: Cells::of(machine),
+            is_special: cells.is_some(),
+            cells,
             load: None,
             partial: None,
             old_content: [None; 2],
@@ -204,10 +205,7 @@ impl<C: Clock> SimFlash<C> {
         after: C::Token,
     ) -> C::Token {
         let op = FlashOp::new(kind, die).on(page.0).because(cause);
-        if self.is_special {
-            return self.issue_specially(op, after);
-        }
-        self.clock.issue(op, after)
+        self.issue_op(op, after)
     }
 
     #[inline]
@@ -218,13 +216,15 @@ impl<C: Clock> SimFlash<C> {
         cause: Cause,
         after: C::Token,
     ) -> C::Token {
-        if let Some(load) = &mut self.load {
-            load.add(OpKind::CopyBack, die, 1, self.at_ns);
-        }
         let op = FlashOp::new(OpKind::CopyBack, die).on(to.0).because(cause);
         let op = FlashOp { from: from.0, ..op };
-        if self.cells.is_some() {
-            return self.issue_sensed(op, after);
+        self.issue_op(op, after)
+    }
+
+    #[inline(always)]
+    fn issue_op(&mut self, op: FlashOp, after: C::Token) -> C::Token {
+        if self.is_special {
+            return self.issue_specially(op, after);
         }
         self.clock.issue(op, after)
     }
@@ -393,15 +393,9 @@ impl<C: Clock> Flash for SimFlash<C> {
         } else {
             self.fine.short_reads += 1;
             self.fine.short_read_data_ns += data_ns;
-            if let Some(load) = &mut self.load {
-                load.add(OpKind::Read, die, 1, self.at_ns);
-            }
             let op = FlashOp::new(OpKind::Read, die).on(from.0);
             let op = FlashOp { bytes, ..op }.because(Cause::Host);
-            match self.cells {
-                Some(_) => self.issue_sensed(op, after),
-                None => self.clock.issue(op, after),
-            }
+            self.issue_op(op, after)
         };
         self.clock.own(token);
         Ok(token)

@@ -70,6 +70,20 @@ impl PageRequest {
         self.partial = None;
         (self.first_partial, self.last_partial) = (false, false);
     }
+
+    /// The first and the last page with their slots, where they are written only in part.
+    pub(crate) fn partial_ends(&self) -> [Option<(Lpn, u32)>; 2] {
+        let (Some(first), Some(last)) = (self.segments.first(), self.segments.last()) else {
+            return [None; 2];
+        };
+        let behind = last.pages - 1;
+        let last = (Lpn(last.first.0 + behind), last.first_slot + behind);
+        [
+            self.first_partial
+                .then_some((first.first, first.first_slot)),
+            self.last_partial.then_some(last),
+        ]
+    }
 }
 
 /// An address that the device does not have.

@@ -260,18 +260,14 @@ impl Clock for Closed {
         debug_assert!(self.is_open, "no request is open");
         self.is_open = false;
         let open = &self.open;
-        // A request that waits for no operation can be over before the first one of those it sets off starts.
-        let first_start_ns = match open.first_start_ns {
-            start_ns if start_ns <= open.end_ns => start_ns,
-            _ => open.issue_ns,
-        };
         self.latest_ns = self.latest_ns.max(open.end_ns);
         self.any_closed = true;
-        Some(Completion {
-            end_ns: open.end_ns,
-            request: open.request,
-            first_start_ns,
-        })
+        Some(Completion::of(
+            open.request,
+            open.issue_ns,
+            open.first_start_ns,
+            open.end_ns,
+        ))
     }
 
     fn drain(&mut self, out: &mut Vec<Completion>) {

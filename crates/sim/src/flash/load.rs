@@ -47,7 +47,10 @@ impl<C: Clock> SimFlash<C> {
         if let Some(load) = &mut self.load {
             load.add(op.kind, op.die, 1, self.at_ns);
         }
-        let is_of_page = matches!(op.kind, OpKind::Read | OpKind::OobRead | OpKind::Program);
+        let is_of_page = matches!(
+            op.kind,
+            OpKind::Read | OpKind::OobRead | OpKind::Program | OpKind::CopyBack
+        );
         match self.cells {
             Some(_) if is_of_page => self.issue_sensed(op, after),
             _ => self.clock.issue(op, after),

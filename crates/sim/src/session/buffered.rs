@@ -270,16 +270,10 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
         buffer: &mut Buffered<C::Token>,
         pages: &PageRequest,
     ) -> [Option<(Lpn, C::Token)>; 2] {
-        let (Some(first), Some(last)) = (pages.segments.first(), pages.segments.last()) else {
-            return [None; 2];
-        };
         let reads = self.config.host.partial_write == PartialWrite::Rmw;
-        let ends = [
-            (pages.first_partial, first.first),
-            (pages.last_partial, Lpn(last.first.0 + last.pages - 1)),
-        ];
-        ends.map(|(is_partial, lpn)| {
-            let is_needed = reads && is_partial && self.live.has(lpn.0);
+        pages.partial_ends().map(|end| {
+            let (lpn, _) = end?;
+            let is_needed = reads && self.live.has(lpn.0);
             if !is_needed || buffer.held(lpn).is_some() {
                 return None;
             }

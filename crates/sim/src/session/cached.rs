@@ -256,17 +256,11 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
         slc: &mut Cached<C::Token>,
         pages: &PageRequest,
     ) -> [Option<(Lpn, C::Token)>; 2] {
-        let (Some(first), Some(last)) = (pages.segments.first(), pages.segments.last()) else {
-            return [None; 2];
-        };
         let reads = self.config.host.partial_write == PartialWrite::Rmw;
-        let ends = [
-            (pages.first_partial, first.first),
-            (pages.last_partial, Lpn(last.first.0 + last.pages - 1)),
-        ];
-        ends.map(|(is_partial, lpn)| {
+        pages.partial_ends().map(|end| {
+            let (lpn, _) = end?;
             let place = slc.pages.find(lpn);
-            if !reads || !is_partial || place.is_none() && !self.live.has(lpn.0) {
+            if !reads || place.is_none() && !self.live.has(lpn.0) {
                 return None;
             }
             self.metrics.partial_write_reads += 1;

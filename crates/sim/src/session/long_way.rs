@@ -205,22 +205,9 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
         {
             return;
         }
-        let (Some(first), Some(last)) = (pages.segments.first(), pages.segments.last()) else {
-            return;
-        };
-        let (first_lpn, last_lpn) = (first.first.0, last.first.0 + last.pages - 1);
-        let ends = [
-            (pages.first_partial, first_lpn, first.first_slot),
-            (
-                pages.last_partial,
-                last_lpn,
-                last.first_slot + last.pages - 1,
-            ),
-        ];
         self.flash.read_old_content(true);
-        for (_, lpn, first_slot) in ends.into_iter().filter(|(partial, ..)| *partial) {
-            if self.live.has(lpn) {
-                let lpn = Lpn(lpn);
+        for (lpn, first_slot) in pages.partial_ends().into_iter().flatten() {
+            if self.live.has(lpn.0) {
                 let run = Run {
                     first: lpn,
                     pages: 1,

@@ -21,6 +21,11 @@ impl IdleOptions {
         self.gc_idle > 0
     }
 
+    /// Whether a victim with so many valid pages, of so many, is worth the work.
+    pub fn takes(&self, valid: u32, pages: u32) -> bool {
+        u64::from(valid) <= u64::from(pages) * u64::from(self.gc_idle_valid) / 100
+    }
+
     /// Checks the values.
     ///
     /// # Errors
@@ -78,10 +83,8 @@ impl PageStore {
             return None;
         }
         let victim = self.victims.choose(die, self.clock)?;
-        let most = u64::from(self.geometry.pages_per_block)
-            * u64::from(self.options.idle.gc_idle_valid)
-            / 100;
-        (u64::from(self.victims.valid(victim)) <= most).then_some(victim)
+        let (valid, pages) = (self.victims.valid(victim), self.geometry.pages_per_block);
+        self.options.idle.takes(valid, pages).then_some(victim)
     }
 
     fn can_move_in_idle_time(&self, die: u32) -> bool {

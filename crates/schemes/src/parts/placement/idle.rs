@@ -22,8 +22,6 @@ impl<R: Rules> Laboratory<R> {
         if !self.idle.is_on() {
             return Ok(());
         }
-        let unit_pages = u64::from(self.books.unit_pages());
-        let most = unit_pages * u64::from(self.idle.gc_idle_valid) / 100;
         let move_ns = self.idle.gc_move_ns.unwrap_or(0);
         let mut now_ns = idle_ns.start.saturating_add(self.idle.gc_idle_after_ns);
         let mut is_wanted = true;
@@ -37,12 +35,12 @@ impl<R: Rules> Laboratory<R> {
                 let Some(victim) = self.victims.choose(group, &self.books) else {
                     continue;
                 };
-                let valid = u64::from(self.books.unit(victim).valid);
-                if valid > most {
+                let valid = self.books.unit(victim).valid;
+                if !self.idle.takes(valid, self.books.unit_pages()) {
                     continue;
                 }
                 is_wanted = true;
-                longest = longest.max(valid);
+                longest = longest.max(u64::from(valid));
                 flash.background(now_ns);
                 self.collect_unit(flash, (group, victim), moves)?;
                 // It may have opened units for several classes. Whoever comes next relies on this reserve.

@@ -12,7 +12,7 @@ use super::super::channel::FirstAsk;
 use super::super::device::Former;
 use super::super::machine::add_ns;
 use super::super::shape::copy_shape;
-use super::{Events, UNKNOWN_NS};
+use super::Events;
 
 impl Events {
     /// Kind of a single operation of that shape.
@@ -78,10 +78,7 @@ impl Events {
             }
             _ => return false,
         };
-        let on = &mut self.channels[channel as usize];
-        on.ask(lane, number, (index, copies), first);
-        self.asks_ns[channel as usize] = on.least_ask_ns();
-        self.no_end_ns[channel as usize] = UNKNOWN_NS;
+        self.ask((channel, lane), number, (index, copies), first);
         true
     }
 

@@ -83,8 +83,20 @@ impl Events {
             started: !on_bus,
             cells_ns: 0,
         };
+        self.ask((channel, lane), number, (index, copies), first);
+    }
+
+    /// An operation asks for the bus of its channel for the first time.
+    #[inline(always)]
+    pub(super) fn ask(
+        &mut self,
+        (channel, lane): (u32, u32),
+        number: u64,
+        shape_and_copies: (u32, u32),
+        first: FirstAsk,
+    ) {
         let on = &mut self.channels[channel as usize];
-        on.ask(lane, number, (index, copies), first);
+        on.ask(lane, number, shape_and_copies, first);
         self.asks_ns[channel as usize] = on.least_ask_ns();
         self.no_end_ns[channel as usize] = UNKNOWN_NS;
     }

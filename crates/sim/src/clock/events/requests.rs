@@ -45,15 +45,12 @@ impl Request {
 
     #[inline]
     fn completion(&self) -> Completion {
-        Completion {
-            end_ns: self.end_ns,
-            request: self.request,
-            // A request that waits for no operation can be over before the first one of those it sets off starts.
-            first_start_ns: match self.first_start_ns {
-                start_ns if start_ns <= self.end_ns => start_ns,
-                _ => self.issue_ns,
-            },
-        }
+        Completion::of(
+            self.request,
+            self.issue_ns,
+            self.first_start_ns,
+            self.end_ns,
+        )
     }
 }
 
