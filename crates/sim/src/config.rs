@@ -27,6 +27,8 @@ pub struct Device {
     pub dies: u32,
     /// Which channel a die is on.
     pub allocation: Allocation,
+    /// Dies of a package, for an allocation that goes by packages.
+    pub package_dies: u32,
     /// Blocks a die.
     pub blocks: u32,
     /// Logical pages of the device.
@@ -39,8 +41,8 @@ pub struct Device {
     pub program_order: ProgramOrder,
     /// What of an operation costs time.
     pub mode: Mode,
-    /// Whether copies inside a plane stay inside the die.
-    pub copyback: bool,
+    /// Which copies stay inside the die.
+    pub copyback: Copyback,
     /// Data crosses the bus while the cells of the die work (docs/chips.md).
     pub cache_commands: bool,
     /// Phase-change memory, read of an entry.
@@ -184,13 +186,14 @@ impl Device {
             channels: dies,
             dies,
             allocation: Allocation::default(),
+            package_dies: 1,
             blocks,
             logical_pages,
             read_retry: Vec::new(),
             erases_before: 0,
             program_order: ProgramOrder::Ascending,
             mode: Mode::Onfi,
-            copyback: false,
+            copyback: Copyback::Off,
             cache_commands: false,
             pcm_read_ns: 115,
             pcm_write_ns: 90_000,
@@ -215,6 +218,7 @@ impl Device {
             );
             return Err(Refusal::new("channels", text));
         }
+        self.check_packages()?;
         if self.cache_commands && !self.schedule.is_plain() {
             let text = "cache_commands: a die with a schedule takes one operation after the other; leave one of them out";
             return Err(Refusal::new("cache_commands", text.into()));
@@ -228,6 +232,27 @@ impl Device {
             self.logical_pages,
             self.program_order,
         )
+    }
+
+    /// Checks that packages are whole, and that each channel has one if dies are dealt by packages.
+    fn check_packages(&self) -> Result<(), Refusal> {
+        let (package_dies, dies) = (self.package_dies.max(1), self.dies);
+        let refuse = |why: String| {
+            let text = format!("dies_per_package = {package_dies}: {why}");
+            Err(Refusal::new("dies_per_package", text))
+        };
+        match () {
+            () if self.allocation != Allocation::PackageFirst => Ok(()),
+            () if !dies.is_multiple_of(package_dies) => {
+                refuse(format!("{dies} dies do not fill whole packages"))
+            }
+            () if dies / package_dies < self.channels => refuse(format!(
+                "{} packages do not go round {} channels",
+                dies / package_dies,
+                self.channels
+            )),
+            () => Ok(()),
+        }
     }
 
     /// Checks that word lines fill blocks, and that their pages can be programmed at once.
@@ -262,6 +287,7 @@ impl Device {
             channels: self.channels,
             dies: self.dies,
             allocation: self.allocation,
+            package_dies: self.package_dies,
             planes: self.part.planes,
             together: self.part.together,
             t_r_ns: self.part.t_r_ns,
@@ -289,6 +315,18 @@ impl Device {
             cache_commands: self.cache_commands,
         }
     }
+}
+
+/// Which copies a chip makes by itself, without the bus (docs/chips.md).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Copyback {
+    /// None.
+    #[default]
+    Off,
+    /// Those inside a plane.
+    Plane,
+    /// Those inside a plane, from even pages of a block to even ones and from odd to odd.
+    Parity,
 }
 
 /// Which times of an operation draw current (docs/spec/timing.md, section 5).

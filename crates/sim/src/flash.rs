@@ -14,6 +14,7 @@ use floatgate_core::state::{Passed, State, StateError, Tape};
 use floatgate_core::{Geometry, Lpn, Pbn, Ppn};
 
 use crate::clock::{Clock, Completion, FlashOp, OpKind};
+use crate::config::Copyback;
 use crate::wear::{Levelling, Swap};
 use cells::Cells;
 use load::Load;
@@ -74,7 +75,7 @@ pub struct SimFlash<C: Clock> {
     pub(crate) not_before_ns: u64,
     /// `at` of the newest operation.
     at_ns: u64,
-    copyback: bool,
+    copyback: Copyback,
     planes: u32,
     pcm_chips: u32,
     /// Whether there is either of the two below: nearly no run has.
@@ -115,7 +116,7 @@ impl<C: Clock> State for SimFlash<C> {
 
 impl<C: Clock> SimFlash<C> {
     /// An erased flash.
-    pub fn new(geometry: &Geometry, machine: &crate::clock::Machine, copyback: bool) -> Self {
+    pub fn new(geometry: &Geometry, machine: &crate::clock::Machine, copyback: Copyback) -> Self {
         let blocks = if geometry.dies > 1 {
             geometry.blocks() as usize
         } else {
@@ -287,7 +288,7 @@ impl<C: Clock> SimFlash<C> {
         if let Some(wear) = &mut self.wear {
             wear.moved_pages += u64::from(pages);
         }
-        let inside = self.copyback && self.in_one_plane(swap.from, swap.to);
+        let inside = self.copyback != Copyback::Off && self.in_one_plane(swap.from, swap.to);
         self.fine.copybacks += u64::from(inside) * u64::from(pages);
         let die = self.die_of(swap.block);
         if C::REORDERS || self.cells.is_some() {
@@ -342,7 +343,19 @@ impl<C: Clock> SimFlash<C> {
         done
     }
 
-    /// Whether both blocks lie in one plane of one die: the chip can copy by itself.
+    /// Whether the chip can copy the page by itself: both lie in one plane of one die, and suit each other.
+    fn is_inside(&self, from: Ppn, (to_block, to): (Pbn, Ppn)) -> bool {
+        let geometry = self.ledger.geometry();
+        let block = geometry.block_of(from);
+        let number = |page: Ppn, block: Pbn| page.0 - geometry.first_page(block).0;
+        let suits = match self.copyback {
+            Copyback::Off => return false,
+            Copyback::Plane => true,
+            Copyback::Parity => number(from, block) % 2 == number(to, to_block) % 2,
+        };
+        suits && self.same_plane(block, to_block)
+    }
+
     fn same_plane(&self, from: Pbn, to: Pbn) -> bool {
         match &self.wear {
             Some(wear) => self.in_one_plane(wear.place(from), wear.place(to)),
@@ -443,7 +456,7 @@ impl<C: Clock> Flash for SimFlash<C> {
         let to_block = self.ledger.program(to, cause);
         self.note_program(to_block);
         let from_block = self.ledger.geometry().block_of(from);
-        if self.copyback && self.same_plane(from_block, to_block) {
+        if self.is_inside(from, (to_block, to)) {
             self.fine.copybacks += 1;
             self.fine.map_copybacks += u64::from(cause == Cause::Map);
             let die = self.die_of(from_block);
@@ -485,22 +498,19 @@ impl<C: Clock> Flash for SimFlash<C> {
         self.ledger.read_run(from, cause);
         let to_block = self.ledger.program_run(to, pages, cause);
         self.note_program(to_block);
-        if !self.copyback {
+        if self.copyback == Copyback::Off {
             return Ok(self.copies(die, (pages, false), cause, after));
         }
-        let (mut done, mut rest) = (after, from);
-        while let Some(&next) = rest.first() {
-            let is_inside = |page: Ppn| {
-                let block = self.ledger.geometry().block_of(page);
-                self.same_plane(block, to_block)
-            };
-            let inside = is_inside(next);
-            let copies = rest.iter().take_while(|&&page| is_inside(page) == inside);
-            let copies = copies.count();
+        let (mut done, mut place) = (after, 0);
+        while place < from.len() {
+            let is_inside = |&i: &usize| self.is_inside(from[i], (to_block, Ppn(to.0 + i as u32)));
+            let inside = is_inside(&place);
+            let same = (place..from.len()).take_while(|i| is_inside(i) == inside);
+            let copies = same.count();
             self.fine.copybacks += u64::from(inside) * copies as u64;
             self.fine.map_copybacks += u64::from(inside && cause == Cause::Map) * copies as u64;
             done = self.copies(die, (copies as u32, inside), cause, done);
-            rest = &rest[copies..];
+            place += copies;
         }
         Ok(done)
     }

@@ -34,6 +34,13 @@ impl PageTimes {
         }
     }
 
+    const fn of_three([first_ns, second_ns, third_ns]: [u64; 3]) -> Self {
+        Self {
+            ns: [first_ns, second_ns, third_ns, 0],
+            types: 3,
+        }
+    }
+
     /// The times, ns.
     pub fn as_slice(&self) -> &[u64] {
         &self.ns[..usize::from(self.types)]
@@ -143,7 +150,7 @@ const fn generic(name: &'static str, source: &'static str, pages_per_block: u32)
     }
 }
 
-/// A page of all planes of a die: 32 KiB and our spare bytes. The source counts no time for erases; ours is that of
+/// A page of all planes of a die: 32 KiB and our spare bytes. NVMeVirt counts no time for erases; ours is that of
 /// generic TLC.
 const fn drive_part(name: &'static str, source: &'static str) -> Part {
     Part {
@@ -157,7 +164,7 @@ const fn drive_part(name: &'static str, source: &'static str) -> Part {
 }
 
 /// All presets.
-pub const PARTS: [Part; 10] = [
+pub const PARTS: [Part; 11] = [
     Part {
         page_bytes: 4096,
         oob_bytes: 128,
@@ -255,17 +262,33 @@ pub const PARTS: [Part; 10] = [
             "NVMeVirt, ssd_config.h, WD_ZN540 (TLC); erase, spare bytes, blocks ours",
         )
     },
+    Part {
+        oob_bytes: 4864,
+        t_r_ns: 8333,
+        t_r_oob_ns: 8333,
+        t_r_by_page_ns: PageTimes::of_three([5000, 8000, 12_000]),
+        t_prog_ns: 900_000,
+        t_prog_by_page_ns: PageTimes::of_three([450_000, 900_000, 1_350_000]),
+        pages_per_block: 96,
+        in_ps: 167,
+        out_ps: 167,
+        device: (8, 256, 183),
+        ..drive_part(
+            "pm9a3-class",
+            "SimpleSSD configuration of ndesscs-resa/resa, fitted to reads of a PM9A3 (TLC); blocks ours",
+        )
+    },
 ];
 
 /// Names of the parts that stand for whole drives, with their channels and dies.
-pub const DRIVES: [&str; 2] = ["970pro-class", "zn540-class"];
+pub const DRIVES: [&str; 3] = ["970pro-class", "zn540-class", "pm9a3-class"];
 
-/// What a die of a drive shows: a 64th of those of a 970 PRO of 512 GB and a ZN540 of 1 TB, so that a run is short. Blocks
-/// are shorter likewise.
+/// What a die of a drive shows: a 64th of those of a 970 PRO of 512 GB, a ZN540 of 1 TB and a PM9A3 of 7.68 TB, about, so
+/// that a run is short. Blocks are shorter likewise.
 pub const DRIVE_DIE_BYTES: u64 = 512 << 20;
 
 /// Spare blocks of a drive in percent of the data blocks. NVMeVirt gives the 970 PRO as much, and the ZN540, whose host
-/// collects, none.
+/// collects, none; the PM9A3's configuration has the 20 % that SimpleSSD comes with.
 pub const DRIVE_SPARE_PERCENT: f64 = 7.0;
 
 /// The part of that name.

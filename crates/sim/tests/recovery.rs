@@ -4,7 +4,7 @@ use floatgate_core::described::RecoveryCost;
 use floatgate_core::flash::{Cause, Flash, Oob, Preload, Role};
 use floatgate_core::{Lpn, Pbn};
 use floatgate_sim::clock::{Clock, Closed, Events};
-use floatgate_sim::config::Device;
+use floatgate_sim::config::{Copyback, Device};
 use floatgate_sim::flash::SimFlash;
 use floatgate_sim::part::part;
 use floatgate_sim::recovery::time_ns;
@@ -12,7 +12,7 @@ use floatgate_sim::recovery::time_ns;
 /// Does the operations on dies in turn, kind by kind: when the last one ends.
 fn simulated<C: Clock>(device: &Device, cost: &RecoveryCost) -> u64 {
     let geometry = device.geometry().unwrap();
-    let mut flash = SimFlash::<C>::new(&geometry, &device.machine(), false);
+    let mut flash = SimFlash::<C>::new(&geometry, &device.machine(), Copyback::Off);
     for die in 0..device.dies {
         let full = geometry.pbn(die, 1);
         let Ok(()) = flash.preload(full, 8, |i| Oob::new(Lpn(i), Role::Data));

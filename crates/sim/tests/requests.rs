@@ -9,7 +9,7 @@ use floatgate_core::described::Described;
 use floatgate_core::rng::SplitMix64;
 use floatgate_schemes::last_plus_plus::LastPlusPlus;
 use floatgate_sim::clock::{Clock, Closed, Events, FlashOp, OpKind};
-use floatgate_sim::config::RunConfig;
+use floatgate_sim::config::{Copyback, RunConfig};
 use floatgate_sim::host::Kind;
 use floatgate_sim::merges::MergeKinds;
 use floatgate_sim::record::{Causes, Record};
@@ -238,10 +238,10 @@ fn recorded<C: Clock>(
 #[test]
 fn rows_add_up_to_the_counters() {
     for (scheme, channels, depth, copyback) in [
-        ("fast", 4, 0, false),
-        ("dftl", 2, 0, true),
-        ("blog", 2, 3, false),
-        ("fast", 1, 2, true),
+        ("fast", 4, 0, Copyback::Off),
+        ("dftl", 2, 0, Copyback::Plane),
+        ("blog", 2, 3, Copyback::Off),
+        ("fast", 1, 2, Copyback::Parity),
     ] {
         let options: &[(&str, &str)] = if scheme == "dftl" {
             &[]

@@ -9,7 +9,7 @@ use floatgate_core::rng::SplitMix64;
 use floatgate_core::{Ftl, Lpn, Striped};
 use floatgate_schemes::{dftl::Dftl, fast::Fast, hat::Hat, page::Page};
 use floatgate_sim::clock::{Does, Events, FlashOp, Machine, OpKind, Operation};
-use floatgate_sim::config::RunConfig;
+use floatgate_sim::config::{Copyback, RunConfig};
 use floatgate_sim::host::Kind;
 use floatgate_sim::requests::RequestRow;
 use floatgate_sim::session::Session;
@@ -133,7 +133,13 @@ fn check<S: Ftl<Page = Lpn>>(config: &RunConfig, seed: u64) {
 
 #[test]
 fn all_operations_are_there_at_their_times() {
-    for (seed, copyback, channels) in [(1, false, 3), (2, true, 3), (3, false, 1), (4, true, 1)] {
+    for (seed, copyback, channels) in [
+        (1, Copyback::Off, 3),
+        (2, Copyback::Plane, 3),
+        (3, Copyback::Off, 1),
+        (4, Copyback::Plane, 1),
+        (5, Copyback::Parity, 1),
+    ] {
         let on = |options: &[(&str, &str)]| {
             let mut config = config(3, 40, 8, 20, options);
             (config.device.copyback, config.device.channels) = (copyback, channels);

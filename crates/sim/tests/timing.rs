@@ -3,11 +3,13 @@
 mod common;
 
 use common::config;
-use floatgate_core::Lpn;
+use floatgate_core::flash::{Cause, Flash, Oob, Preload, Role};
 use floatgate_core::rng::SplitMix64;
+use floatgate_core::{Lpn, Pbn, Ppn};
 use floatgate_schemes::page::Page;
 use floatgate_sim::clock::{Clock, Closed, Events, Scheduled};
-use floatgate_sim::config::{Arrivals, Host, RunConfig};
+use floatgate_sim::config::{Arrivals, Copyback, Host, RunConfig};
+use floatgate_sim::flash::SimFlash;
 use floatgate_sim::host::Kind;
 use floatgate_sim::part::PageTimes;
 use floatgate_sim::session::Session;
@@ -234,10 +236,48 @@ fn read_alone<C: Clock>(config: &RunConfig, page: u32) -> (u64, u64) {
     (ns, session.flash.fine.read_retries)
 }
 
+/// Pages 0, 1, 3 go to places 0, 1, 2 of a block of their plane, one by one or in a run: a chip that wants the parity kept
+/// copies two by itself; the third crosses the bus twice.
+#[test]
+fn copies_inside_the_die_keep_parity() {
+    const INSIDE_NS: u64 = 2 * 175 + 20_000 + 200_000;
+    let ends = |copyback, is_run: bool| {
+        let mut config = config(1, 8, 8, 4, &[]);
+        config.device.part.planes = 2;
+        let (geometry, machine) = (config.device.geometry().unwrap(), config.device.machine());
+        let mut flash = SimFlash::<Closed>::new(&geometry, &machine, copyback);
+        let Ok(()) = flash.preload(Pbn(0), 8, |i| Oob::new(Lpn(i), Role::Data));
+        let from = [0, 1, 3].map(|page| geometry.ppn(Pbn(0), page));
+        let to = geometry.ppn(Pbn(4), 0);
+        let oob = Oob::new(Lpn(0), Role::Data);
+        let mut done = <Closed as Clock>::Token::default();
+        if is_run {
+            let Ok(end) = flash.copy_run(&from, to, |_| oob, Cause::Gc, done);
+            done = end;
+        } else {
+            for (&from, to) in from.iter().zip((to.0..).map(Ppn)) {
+                let Ok(end) = flash.copy(from, to, oob, Cause::Gc, done);
+                done = end;
+            }
+        }
+        assert_eq!(flash.ledger.counters.programs.gc, 3);
+        (flash.fine.copybacks, flash.clock.last_end_ns())
+    };
+    for is_run in [false, true] {
+        let outside_ns = READ_NS + WRITE_NS;
+        assert_eq!(ends(Copyback::Off, is_run), (0, 3 * outside_ns));
+        assert_eq!(ends(Copyback::Plane, is_run), (3, 3 * INSIDE_NS));
+        assert_eq!(
+            ends(Copyback::Parity, is_run),
+            (2, 2 * INSIDE_NS + outside_ns)
+        );
+    }
+}
+
 /// A collection reads slow and fast pages too, one by one or in a run: both ways it takes as long as its cells.
 #[test]
 fn copies_know_their_pages() {
-    for copyback in [false, true] {
+    for copyback in [Copyback::Off, Copyback::Plane, Copyback::Parity] {
         let mut config = config(1, 7, 8, 4, &[]);
         config.device.copyback = copyback;
         let busy_ns = |config: &RunConfig| {

@@ -9,7 +9,7 @@ use floatgate_core::rng::SplitMix64;
 use floatgate_core::{Ftl, Lpn, Ppn, Start, Striped};
 use floatgate_schemes::{fast::Fast, page::Page};
 use floatgate_sim::clock::{Clock, Closed, Events, Policy, Schedule, Scheduled};
-use floatgate_sim::config::RunConfig;
+use floatgate_sim::config::{Copyback, RunConfig};
 use floatgate_sim::flash::SimFlash;
 use floatgate_sim::host::Kind;
 use floatgate_sim::part::PageTimes;
@@ -92,7 +92,7 @@ fn programs_by_page() {
 fn a_word_line_that_is_left_is_programmed() {
     let config = one_shot(1, 20, 9, 8);
     let geometry = config.device.geometry().unwrap();
-    let mut flash = SimFlash::<Closed>::new(&geometry, &config.device.machine(), false);
+    let mut flash = SimFlash::<Closed>::new(&geometry, &config.device.machine(), Copyback::Off);
     let mut ends = Vec::new();
     for page in [0, 3, 7, 8] {
         let nothing = Default::default();

@@ -7,8 +7,8 @@ use floatgate_core::wear::{WEAR_GAP, WearLeveling};
 use floatgate_core::{ProgramOrder, Refusal, Start};
 use floatgate_sim::clock::{Allocation, Mode, Policy, Schedule, Suspend};
 use floatgate_sim::config::{
-    Arrivals, BACKLOG_LIMIT, Beyond, Buffer, Device, EnergyBasis, Host, PartialWrite, Recipe,
-    RunConfig, Slc, StreamBy, WhenFull,
+    Arrivals, BACKLOG_LIMIT, Beyond, Buffer, Copyback, Device, EnergyBasis, Host, PartialWrite,
+    Recipe, RunConfig, Slc, StreamBy, WhenFull,
 };
 use floatgate_sim::part::{PARTS, PageTimes, Part, part};
 
@@ -79,6 +79,7 @@ impl Plan {
                 .text("device.allocation")
                 .and_then(Allocation::from_name)
                 .unwrap_or_default(),
+            package_dies: settings.small("device.dies_per_package").unwrap_or(1),
             blocks: settings.small("device.blocks_per_die").unwrap_or(0),
             logical_pages,
             read_retry: read_retry_of(settings)?,
@@ -89,7 +90,7 @@ impl Plan {
                 Some("flat") => Mode::Flat,
                 _ => Mode::Onfi,
             },
-            copyback: settings.flag("device.copyback").unwrap_or(false),
+            copyback: copyback_of(settings)?,
             cache_commands: settings.flag("device.cache_commands").unwrap_or(false),
             pcm_read_ns: settings.whole("device.pcm_read").unwrap_or(115),
             pcm_write_ns: settings.whole("device.pcm_write").unwrap_or(90_000),
@@ -363,6 +364,21 @@ fn together(part: Part, settings: &Settings) -> Outcome<Part> {
         _ => {
             let text = format!("a page of {planes} planes is larger than 16 MiB");
             Err(Problem::new(text).at(&settings.place("device.multi_plane")))
+        }
+    }
+}
+
+fn copyback_of(settings: &Settings) -> Outcome<Copyback> {
+    let flag = |key| settings.flag(key).unwrap_or(false);
+    match (flag("device.copyback"), flag("device.copyback_parity")) {
+        (false, false) => Ok(Copyback::Off),
+        (true, false) => Ok(Copyback::Plane),
+        (true, true) => Ok(Copyback::Parity),
+        (false, true) => {
+            let text = "device.copyback_parity: no copy stays inside its die without device.copyback = true";
+            Err(Problem::new(text)
+                .at(&settings.place("device.copyback_parity"))
+                .help("set both, or neither"))
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use floatgate_core::options::OptionValue;
 use floatgate_sim::clock::{Mode, Schedule};
-use floatgate_sim::config::{Beyond, EnergyBasis, RunConfig};
+use floatgate_sim::config::{Beyond, Copyback, EnergyBasis, RunConfig};
 
 use super::document::toml_key;
 use super::resolve::Plan;
@@ -64,6 +64,7 @@ fn device(plan: &Plan, config: &RunConfig) -> Vec<(&'static str, String)> {
         ("dies", device.dies.to_string()),
         ("channels", device.channels.to_string()),
         ("allocation", quoted(device.allocation.name())),
+        ("dies_per_package", device.package_dies.to_string()),
         ("logical_pages", device.logical_pages.to_string()),
         ("blocks_per_die", device.blocks.to_string()),
         ("log_percent", format!("{:?}", plan.log_percent)),
@@ -88,7 +89,11 @@ fn device(plan: &Plan, config: &RunConfig) -> Vec<(&'static str, String)> {
                 Mode::Flat => "flat",
             }),
         ),
-        ("copyback", device.copyback.to_string()),
+        ("copyback", (device.copyback != Copyback::Off).to_string()),
+        (
+            "copyback_parity",
+            (device.copyback == Copyback::Parity).to_string(),
+        ),
         ("cache_commands", device.cache_commands.to_string()),
         ("flash_ma", format!("{:?}", part.flash_ma)),
         (

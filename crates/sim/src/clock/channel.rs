@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::machine::{DiesOfChannel, add_ns, mul_ns};
+use super::machine::{add_ns, mul_ns};
 use super::shape::Shape;
 
 mod rhythm;
@@ -75,7 +75,8 @@ pub(super) struct Granted {
 pub(super) struct Channel {
     /// End of the last grant.
     pub(super) bus_ns: u64,
-    dies: DiesOfChannel,
+    /// By lane.
+    dies: Vec<u32>,
     lanes: Vec<Lane>,
     /// The asks as (time, number, lane), on channels with many dies only.
     heap: BinaryHeap<Reverse<(u64, u64, u32)>>,
@@ -83,7 +84,7 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    pub(super) fn new(dies: DiesOfChannel) -> Self {
+    pub(super) fn new(dies: Vec<u32>) -> Self {
         let idle = Lane {
             ask_ns: NEVER_NS,
             number: 0,
@@ -95,8 +96,8 @@ impl Channel {
         };
         Self {
             bus_ns: 0,
-            lanes: vec![idle; dies.count as usize],
-            rhythm: Rhythm::new(dies.count),
+            lanes: vec![idle; dies.len()],
+            rhythm: Rhythm::new(dies.len() as u32),
             dies,
             heap: BinaryHeap::new(),
         }
@@ -104,8 +105,8 @@ impl Channel {
 
     /// The die at that place.
     #[inline]
-    pub(super) const fn die_at(&self, lane: u32) -> u32 {
-        self.dies.first + lane * self.dies.stride
+    pub(super) fn die_at(&self, lane: u32) -> u32 {
+        self.dies[lane as usize]
     }
 
     /// The operation `number` of the die at `lane`, which asks for nothing yet, asks for the first time.

@@ -80,7 +80,7 @@ impl Closed {
     /// die a channel, or nothing ever crosses a bus.
     #[must_use]
     pub fn fits(machine: &Machine) -> bool {
-        let is_alone = machine.dies <= machine.channels
+        let is_alone = machine.dies <= machine.used_channels()
             || machine.mode == super::Mode::Flat
             || bus_is_free(machine);
         is_alone && !machine.cache_commands

@@ -309,21 +309,21 @@ impl Clock for Events {
         // Channels without a die carry nothing, but are reported.
         let reported = machine.channels.max(1);
         let channels = machine.used_channels();
-        let place = |die: u32| {
-            let channel = machine.channel_of(die);
-            let on = machine.dies_of(channel);
-            Device::new(channel, (die - on.first) / on.stride)
-        };
+        let mut dies_of = vec![Vec::new(); channels as usize];
+        let mut devices: Vec<_> = (0..dies)
+            .map(|die| {
+                let channel = machine.channel_of(die);
+                let lanes = &mut dies_of[channel as usize];
+                lanes.push(die);
+                Device::new(channel, lanes.len() as u32 - 1)
+            })
+            .collect();
+        devices.extend((0..pcm_chips).map(|_| Device::new(NONE, NONE)));
         let mut events = Self {
             shapes: ordinary_shapes(machine.ordinary_phases()),
             shape_of: FxHashMap::default(),
-            devices: (0..dies)
-                .map(place)
-                .chain((0..pcm_chips).map(|_| Device::new(NONE, NONE)))
-                .collect(),
-            channels: (0..channels)
-                .map(|c| Channel::new(machine.dies_of(c)))
-                .collect(),
+            devices,
+            channels: dies_of.into_iter().map(Channel::new).collect(),
             asks_ns: vec![NEVER_NS; channels as usize],
             no_end_ns: vec![NEVER_NS; channels as usize],
             coupled: 0,

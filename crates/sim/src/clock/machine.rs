@@ -55,18 +55,20 @@ pub enum Allocation {
     ChannelFirst,
     /// Dies with numbers in a row share a channel until it has all of its dies.
     DieFirst,
+    /// Those of one package share a channel, the next package is on the next channel.
+    PackageFirst,
 }
 
 impl Allocation {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::ChannelFirst, Self::DieFirst, Self::PackageFirst];
     /// By discriminant, as configurations call them.
-    pub const NAMES: [&str; 2] = ["channel-first", "die-first"];
+    pub const NAMES: [&str; 3] = ["channel-first", "die-first", "package-first"];
 
     /// The one of that name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        let all = [Self::ChannelFirst, Self::DieFirst];
-        let found = Self::NAMES.iter().position(|&known| known == name)?;
-        Some(all[found])
+        Self::ALL.into_iter().find(|one| one.name() == name)
     }
 
     /// As configurations call it.
@@ -74,17 +76,6 @@ impl Allocation {
     pub const fn name(self) -> &'static str {
         Self::NAMES[self as usize]
     }
-}
-
-/// The dies of a channel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DiesOfChannel {
-    /// The one with the lowest number.
-    pub first: u32,
-    /// From one to the next.
-    pub stride: u32,
-    /// How many.
-    pub count: u32,
 }
 
 /// The kinds of operations (docs/spec/timing.md, section 2).
@@ -286,6 +277,9 @@ pub struct Machine {
     /// Which channel a die is on.
     #[serde(skip)]
     pub allocation: Allocation,
+    /// Dies of a package, for an allocation that goes by packages.
+    #[serde(skip)]
+    pub package_dies: u32,
     /// Planes of a die.
     pub planes: u32,
     /// Planes behind each of them that do everything together, as one page or block (docs/chips.md): each takes command and
@@ -349,12 +343,18 @@ pub struct Machine {
     pub cache_commands: bool,
 }
 
+/// Nobody shall divide by zero before a machine is [checked](Machine::validate).
+const fn at_least_1(number: u32) -> u32 {
+    if number == 0 { 1 } else { number }
+}
+
 impl Default for Machine {
     fn default() -> Self {
         Self {
             channels: 1,
             dies: 1,
             allocation: Allocation::ChannelFirst,
+            package_dies: 1,
             planes: 1,
             together: 1,
             t_r_ns: 20_000,
@@ -411,44 +411,26 @@ impl Machine {
     /// Channel of a die.
     #[inline]
     #[must_use]
-    pub const fn channel_of(&self, die: u32) -> u32 {
+    pub fn channel_of(&self, die: u32) -> u32 {
         let used = self.used_channels();
         match self.allocation {
             Allocation::ChannelFirst => die % used,
+            Allocation::PackageFirst => die / at_least_1(self.package_dies) % used,
             // Where the channels do not divide the dies, none has two more than another.
             Allocation::DieFirst => {
-                let dies = if self.dies == 0 { 1 } else { self.dies as u64 };
-                ((die as u64 * used as u64) / dies) as u32
+                ((die as u64 * used as u64) / at_least_1(self.dies) as u64) as u32
             }
         }
     }
 
-    /// The dies of a channel.
-    #[must_use]
-    pub const fn dies_of(&self, channel: u32) -> DiesOfChannel {
-        let dies = if self.dies == 0 { 1 } else { self.dies as u64 };
-        let (used, channel) = (self.used_channels() as u64, channel as u64);
-        match self.allocation {
-            Allocation::ChannelFirst => DiesOfChannel {
-                first: channel as u32,
-                stride: used as u32,
-                count: dies.saturating_sub(channel).div_ceil(used) as u32,
-            },
-            Allocation::DieFirst => {
-                let first = (channel * dies).div_ceil(used);
-                DiesOfChannel {
-                    first: first as u32,
-                    stride: 1,
-                    count: (((channel + 1) * dies).div_ceil(used) - first) as u32,
-                }
-            }
-        }
-    }
-
-    /// Channels that have a die. A machine without channels or dies is refused by
-    /// [`validate`](Self::validate); nobody shall divide by zero before that.
+    /// Channels that have a die.
     pub(crate) const fn used_channels(&self) -> u32 {
-        let most = if self.dies == 0 { 1 } else { self.dies };
+        let most = match self.allocation {
+            Allocation::ChannelFirst | Allocation::DieFirst => at_least_1(self.dies),
+            Allocation::PackageFirst => {
+                at_least_1(self.dies).div_ceil(at_least_1(self.package_dies))
+            }
+        };
         match self.channels {
             0 => 1,
             channels if channels > most => most,

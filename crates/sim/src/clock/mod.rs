@@ -32,8 +32,7 @@ use floatgate_core::report::Cause;
 pub use closed::{Closed, KnownEnd};
 pub use events::Events;
 pub use machine::{
-    Allocation, DiesOfChannel, FlashOp, MAX_DIES, Machine, Mode, OpKind, Phases, Programming,
-    Sensing, TIME_MAX_NS,
+    Allocation, FlashOp, MAX_DIES, Machine, Mode, OpKind, Phases, Programming, Sensing, TIME_MAX_NS,
 };
 pub use schedule::{Policy, Schedule, ScheduleStats, Suspend};
 pub use scheduled::{NodeToken, Scheduled};

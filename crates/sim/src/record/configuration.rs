@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::names::{LevelingName, OrderName, StartName};
 use super::{BufferSettings, SlcSettings};
 use crate::clock::{Allocation, Mode, Schedule};
-use crate::config::{Arrivals, Beyond, Device, Host, PartialWrite, StreamBy};
+use crate::config::{Arrivals, Beyond, Copyback, Device, Host, PartialWrite, StreamBy};
 use crate::part::PageTimes;
 
 /// Settings of device, host and run, by the keys of the configuration.
@@ -47,6 +47,9 @@ pub struct DeviceSettings {
     /// Which channel a die is on.
     #[serde(default)]
     pub allocation: Allocation,
+    /// Dies of a package, for an allocation that goes by packages; 0 in older records: 1.
+    #[serde(default)]
+    pub dies_per_package: u32,
     /// Planes a die.
     pub planes: u32,
     /// Planes of the chip that work together as each of these; 1, or 0 in older records: none do.
@@ -99,6 +102,9 @@ pub struct DeviceSettings {
     pub mode: Mode,
     /// Whether copies inside a plane stay inside the die.
     pub copyback: bool,
+    /// Whether they do so only between pages whose numbers in their blocks are both even or both odd.
+    #[serde(default)]
+    pub copyback_parity: bool,
     /// Whether data crosses the bus while the cells of the die work.
     #[serde(default)]
     pub cache_commands: bool,
@@ -121,6 +127,7 @@ impl DeviceSettings {
             dies: Some(device.dies),
             channels: Some(device.channels),
             allocation: device.allocation,
+            dies_per_package: device.package_dies,
             planes: part.planes,
             planes_together: part.together,
             blocks_per_die: Some(device.blocks),
@@ -141,7 +148,8 @@ impl DeviceSettings {
             out_ps: part.out_ps,
             program_order: device.program_order,
             mode: device.mode,
-            copyback: device.copyback,
+            copyback: device.copyback != Copyback::Off,
+            copyback_parity: device.copyback == Copyback::Parity,
             cache_commands: device.cache_commands,
             wear_leveling: device.wear_leveling,
             wear_gap: device.wear_gap,

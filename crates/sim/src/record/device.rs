@@ -54,7 +54,7 @@ impl Device {
             logical_bytes: device.logical_pages * u64::from(part.page_bytes),
             program_order: device.program_order,
             mode: device.mode,
-            copyback: device.copyback,
+            copyback: device.copyback != config::Copyback::Off,
         }
     }
 }

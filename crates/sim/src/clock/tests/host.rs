@@ -208,7 +208,7 @@ fn the_scheduler_serves_a_host_in_the_order_of_issue() {
 #[test]
 fn closed_serves_a_host() {
     all_depths::<Closed>(500, |machine| {
-        machine.channels = machine.dies;
+        (machine.channels, machine.package_dies) = (machine.dies, 1);
         true
     });
 }
@@ -217,7 +217,7 @@ fn closed_serves_a_host() {
 fn both_clocks_agree_on_requests() {
     for seed in 0..500 {
         let mut machine = random_machine(&mut Rng(seed));
-        machine.channels = machine.dies;
+        (machine.channels, machine.package_dies) = (machine.dies, 1);
         let depth = (seed % 4) as usize;
         let closed = run::<Closed>(&machine, seed, depth.max(1));
         let events = run::<Events>(&machine, seed, depth.max(1));

@@ -78,7 +78,7 @@ fn closed_allows_times_that_go_down() {
     for seed in 0..500 {
         let mut rng = Rng(seed ^ 0xd0_0000);
         let mut machine = random_machine(&mut rng);
-        machine.channels = machine.dies;
+        (machine.channels, machine.package_dies) = (machine.dies, 1);
         let mut ops = random_list(&mut rng, &machine, 40);
         for op in &mut ops {
             op.at = rng.below(1_000_000);

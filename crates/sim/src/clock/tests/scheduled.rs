@@ -276,7 +276,8 @@ fn no_policy_breaks_a_rule() {
         let machine = Machine {
             dies,
             channels: 1 + rng.below(2) as u32,
-            allocation: rng.pick(&[Allocation::ChannelFirst, Allocation::DieFirst]),
+            allocation: rng.pick(&Allocation::ALL),
+            package_dies: 1 + rng.below(3) as u32,
             schedule,
             pages_per_block: 4,
             ..Machine::default()

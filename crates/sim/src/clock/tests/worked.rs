@@ -113,32 +113,63 @@ fn eight_pages_over_two_channels_in_both_orders() {
     }
 }
 
-/// The orders part where the channels do not divide the dies, too; every die is on one channel, and is found there.
+/// Eight dies on two channels, two dies a package: those of a package share a bus, and the next package has the other one.
+#[test]
+fn pages_over_packages() {
+    let machine = Machine {
+        allocation: Allocation::PackageFirst,
+        package_dies: 2,
+        ..ssdsim(2, 8)
+    };
+    let channels: Vec<_> = (0..8).map(|die| machine.channel_of(die)).collect();
+    assert_eq!(channels, [0, 0, 1, 1, 0, 0, 1, 1]);
+    let writes: Vec<_> = (0..8).map(|die| op(Program, die)).collect();
+    // The n-th page of a bus has n transfers before it.
+    let end = |n: u64| (n * 52_975, n * 52_975 + 252_975);
+    let times = [0, 1, 0, 1, 2, 3, 2, 3].map(end);
+    expect(&machine, &writes, &times);
+    let alone = Machine {
+        package_dies: 1,
+        ..machine.clone()
+    };
+    let channel_first = Machine {
+        allocation: Allocation::ChannelFirst,
+        ..machine.clone()
+    };
+    for die in 0..8 {
+        assert_eq!(alone.channel_of(die), channel_first.channel_of(die));
+    }
+    // One package: the second channel stays empty, so the dies share a bus.
+    let one_package = Machine {
+        package_dies: 2,
+        dies: 2,
+        ..machine
+    };
+    assert!(!Closed::fits(&one_package));
+    assert!((0..2).all(|die| one_package.channel_of(die) == 0));
+}
+
+/// The orders part where the channels do not divide the dies, too: no channel has two dies more than another.
 #[test]
 fn every_die_is_on_a_channel() {
     for (channels, dies) in [(1, 1), (2, 4), (3, 7), (4, 6), (5, 5), (8, 3)] {
-        let mut sizes = Vec::new();
         for allocation in [Allocation::ChannelFirst, Allocation::DieFirst] {
             let machine = Machine {
                 allocation,
                 ..ssdsim(channels, dies)
             };
-            let mut seen = vec![u32::MAX; dies as usize];
+            let on: Vec<_> = (0..dies).map(|die| machine.channel_of(die)).collect();
             for channel in 0..channels.min(dies) {
-                let on = machine.dies_of(channel);
-                assert!(on.count >= dies / channels, "{channels} {dies}");
-                assert!(on.count <= dies.div_ceil(channels), "{channels} {dies}");
-                for place in 0..on.count {
-                    let die = on.first + place * on.stride;
-                    assert_eq!(machine.channel_of(die), channel, "{channels} {dies}");
-                    seen[die as usize] = channel;
-                }
+                let count = on.iter().filter(|&&it| it == channel).count() as u32;
+                assert!(count >= dies / channels, "{channels} {dies}: {on:?}");
+                assert!(
+                    count <= dies.div_ceil(channels),
+                    "{channels} {dies}: {on:?}"
+                );
             }
-            assert!(!seen.contains(&u32::MAX), "{channels} {dies}: {seen:?}");
-            sizes.push(seen);
+            let by_rows = allocation == Allocation::DieFirst;
+            assert!(!by_rows || on.is_sorted(), "{channels} {dies}: {on:?}");
         }
-        let by_rows: &[u32] = &sizes[1];
-        assert!(by_rows.is_sorted(), "{channels} {dies}: {by_rows:?}");
     }
 }
 
@@ -512,7 +543,7 @@ fn batched_copies() {
     for seed in 0..300 {
         let mut rng = Rng(seed);
         let mut machine = random_machine(&mut rng);
-        machine.channels = machine.dies;
+        (machine.channels, machine.package_dies) = (machine.dies, 1);
         let mut closed = Closed::new(&machine);
         let mut events = Events::new(&machine);
         let (mut a, mut b) = Default::default();
