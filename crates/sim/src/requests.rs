@@ -108,6 +108,11 @@ impl RequestRow {
         OPS[op_index(self.kind) as usize]
     }
 
+    /// The same as a word: in a timeline all requests of a name share a track.
+    pub fn op_in_words(&self) -> &'static str {
+        ["read", "write", "trim", "flush"][op_index(self.kind) as usize]
+    }
+
     /// From arrival to the first start, ns.
     pub fn queueing_ns(&self) -> u64 {
         self.start_ns.saturating_sub(self.arrival_ns)

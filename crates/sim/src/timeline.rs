@@ -158,14 +158,16 @@ impl TimelineFile {
             return Ok(());
         }
         self.events += 1;
-        let name = format!("{} {} pages", row.op(), row.pages);
+        let name = row.op_in_words();
+        // `id2` makes it an identity of the process of requests: viewers show what has an `id` beside all processes.
         for (phase, at_ns) in [("b", row.arrival_ns), ("e", row.end_ns)] {
             write!(
                 self.sink,
-                ",\n{{\"ph\":\"{phase}\",\"name\":\"{name}\",\"cat\":\"request\",\"id\":{},\"pid\":{REQUESTS},\"tid\":0,\"ts\":{},\"args\":{{\"request\":{},\"first_lpn\":{},\"issue_us\":{},\"first_start_us\":{}}}}}",
+                ",\n{{\"ph\":\"{phase}\",\"name\":\"{name}\",\"cat\":\"request\",\"id2\":{{\"local\":\"{}\"}},\"pid\":{REQUESTS},\"tid\":0,\"ts\":{},\"args\":{{\"request\":{},\"pages\":{},\"first_lpn\":{},\"issue_us\":{},\"first_start_us\":{}}}}}",
                 row.request,
                 Micros(at_ns),
                 row.request,
+                row.pages,
                 row.first_lpn,
                 Micros(row.issue_ns),
                 Micros(row.start_ns),

@@ -222,6 +222,17 @@ fn the_file_is_json_with_every_operation_of_the_window() {
         );
         assert_eq!(events as usize, wanted + requests);
         assert!(wanted > 100 && requests > 100);
+        let mut begun = all.iter().filter(|event| event["ph"] == "b");
+        let pages: u64 = begun
+            .clone()
+            .map(|event| event["args"]["pages"].as_u64().expect("a number"))
+            .sum();
+        let in_rows = rows
+            .iter()
+            .filter(|row| in_window(row.arrival_ns, row.end_ns));
+        assert_eq!(pages, in_rows.map(|row| u64::from(row.pages)).sum::<u64>());
+        let kinds = ["read", "write", "trim", "flush"];
+        assert!(begun.all(|event| kinds.contains(&event["name"].as_str().expect("a name"))));
         let first = all.iter().find(|event| event["ph"] == "X").expect("one");
         let is_known = |name: &str| ["host", "gc", "map"].contains(&name);
         assert!(is_known(first["cat"].as_str().expect("a cause")));
