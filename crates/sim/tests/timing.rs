@@ -236,8 +236,8 @@ fn read_alone<C: Clock>(config: &RunConfig, page: u32) -> (u64, u64) {
     (ns, session.flash.fine.read_retries)
 }
 
-/// Pages 0, 1, 3 go to places 0, 1, 2 of a block of their plane, one by one or in a run: a chip that wants the parity kept
-/// copies two by itself; the third crosses the bus twice.
+/// Pages 0, 1, 3, 5 go to places 0 to 3 of a block of their plane, one by one or in a run: a chip that wants the parity kept
+/// copies three by itself; page 3 crosses the bus twice.
 #[test]
 fn copies_inside_the_die_keep_parity() {
     const INSIDE_NS: u64 = 2 * 175 + 20_000 + 200_000;
@@ -247,7 +247,7 @@ fn copies_inside_the_die_keep_parity() {
         let (geometry, machine) = (config.device.geometry().unwrap(), config.device.machine());
         let mut flash = SimFlash::<Closed>::new(&geometry, &machine, copyback);
         let Ok(()) = flash.preload(Pbn(0), 8, |i| Oob::new(Lpn(i), Role::Data));
-        let from = [0, 1, 3].map(|page| geometry.ppn(Pbn(0), page));
+        let from = [0, 1, 3, 5].map(|page| geometry.ppn(Pbn(0), page));
         let to = geometry.ppn(Pbn(4), 0);
         let oob = Oob::new(Lpn(0), Role::Data);
         let mut done = <Closed as Clock>::Token::default();
@@ -259,16 +259,16 @@ fn copies_inside_the_die_keep_parity() {
                 done = end;
             }
         }
-        assert_eq!(flash.ledger.counters.programs.gc, 3);
+        assert_eq!(flash.ledger.counters.programs.gc, 4);
         (flash.fine.copybacks, flash.clock.last_end_ns())
     };
     for is_run in [false, true] {
         let outside_ns = READ_NS + WRITE_NS;
-        assert_eq!(ends(Copyback::Off, is_run), (0, 3 * outside_ns));
-        assert_eq!(ends(Copyback::Plane, is_run), (3, 3 * INSIDE_NS));
+        assert_eq!(ends(Copyback::Off, is_run), (0, 4 * outside_ns));
+        assert_eq!(ends(Copyback::Plane, is_run), (4, 4 * INSIDE_NS));
         assert_eq!(
             ends(Copyback::Parity, is_run),
-            (2, 2 * INSIDE_NS + outside_ns)
+            (3, 3 * INSIDE_NS + outside_ns)
         );
     }
 }
