@@ -163,6 +163,12 @@ pub trait Described: Sized {
         Ok(())
     }
 
+    /// How many requests ahead it wants to [know](crate::ftl::Ftl::ahead) what is written.
+    fn looks_ahead(options: &Self::Options) -> usize {
+        let _ = options;
+        0
+    }
+
     /// The scheme's own counters.
     fn counters(&self) -> SchemeCounters {
         SchemeCounters::default()

@@ -151,6 +151,17 @@ pub struct Tick {
     pub idle_ns: Option<Range<u64>>,
 }
 
+/// A page that the host is going to write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Coming {
+    /// The page.
+    pub page: Lpn,
+    /// Pages of the whole request.
+    pub request_pages: u32,
+    /// The stream of the request, if it names one.
+    pub stream: Option<u32>,
+}
+
 /// A flash translation layer.
 ///
 /// A scheme decides what happens, in which order, and what waits for what; never how long it takes. It keeps its own
@@ -251,6 +262,13 @@ pub trait Ftl: Described + Send + 'static {
     /// one of any page; `u64::MAX` if neither comes.
     fn foretell(&mut self, deaths: Arc<[u64]>) {
         let _ = deaths;
+    }
+
+    /// Tells the scheme which pages the next requests write, in the order of their writes, if it
+    /// [looks ahead](Described::looks_ahead). What comes may be unknown or come otherwise: then a page is written that is
+    /// not the next of these, and the scheme does without.
+    fn ahead(&mut self, writes: &[Coming]) {
+        let _ = writes;
     }
 
     /// A page will be read or written soon: the scheme may prefetch its table entries.

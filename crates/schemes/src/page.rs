@@ -31,7 +31,7 @@ use floatgate_core::Refusal;
 use floatgate_core::address::{Lpn, Ppn};
 use floatgate_core::described::{ChipTimes, Described};
 use floatgate_core::flash::{Flash, Preload, Slot};
-use floatgate_core::ftl::{Ftl, MountError, RecoveryMode, Start, Tick, audited};
+use floatgate_core::ftl::{Coming, Ftl, MountError, RecoveryMode, Start, Tick, audited};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::report::{Observation, SchemeCounters, Table, bits_for};
 use floatgate_core::state;
@@ -98,6 +98,10 @@ impl<R: Rules> Described for PageBy<R> {
 
     fn live(options: &PageOptions) -> Result<(), Refusal> {
         Store::<R>::live(options)
+    }
+
+    fn looks_ahead(options: &PageOptions) -> usize {
+        Store::<R>::looks_ahead(options)
     }
 
     fn counters(&self) -> SchemeCounters {
@@ -204,6 +208,10 @@ impl<R: Rules> Ftl for PageBy<R> {
 
     fn foretell(&mut self, deaths: Arc<[u64]>) {
         self.store.foretell(deaths);
+    }
+
+    fn ahead(&mut self, writes: &[Coming]) {
+        self.store.ahead(writes);
     }
 
     #[inline(always)]

@@ -101,7 +101,7 @@ pub enum BeyondEnd {
 }
 
 /// Turns requests into pages for one device.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct PageMapper {
     pub(crate) page_size: PageSize,
     sub_page_bytes: u64,

@@ -1,8 +1,7 @@
 //! A whole run: device, ageing, trace, record; the scheme by its name.
 
+mod ahead;
 mod flows;
-
-use std::collections::VecDeque;
 
 use floatgate_core::catalog::Life;
 use floatgate_core::described::RecoveryCost;
@@ -12,6 +11,7 @@ use floatgate_core::wear::WearLeveling;
 use floatgate_core::{Ftl, Lpn, Refusal, Space};
 use floatgate_trace::{Request, TraceError};
 
+use self::ahead::Ahead;
 use crate::ageing::{self, Aged};
 use crate::blocks::{self, BlockRow};
 use crate::clock::{Clock, Closed, Events, Operation, Scheduled};
@@ -24,7 +24,7 @@ use crate::host::{BeyondEnd, PageMapper};
 use crate::record::{Counters, Record, Tables};
 use crate::requests::RequestRow;
 use crate::saved;
-use crate::session::{READ_AHEAD, Session, check_foretold, options_of};
+use crate::session::{Session, check_foretold, options_of};
 pub use crate::source::Source;
 use crate::span::Regions;
 use crate::wear::Levelling;
@@ -440,42 +440,12 @@ fn age<S: Ftl<Page = Lpn>, C: Clock>(
     Ok(aged)
 }
 
-/// The next requests of a source, each with its place.
-#[derive(Default)]
-struct Ahead {
-    requests: VecDeque<(Request, u64)>,
-    /// The source has no more, or could not go on: that comes after the requests before it.
-    ended: Option<Result<(), TraceError>>,
-}
-
-impl Ahead {
-    /// The next request; asks for what later ones need.
-    #[inline]
-    fn next<S: Ftl<Page = Lpn>, C: Clock>(
-        &mut self,
-        session: &Session<S, C>,
-        source: &mut dyn Source,
-    ) -> Option<(Request, u64)> {
-        while self.ended.is_none() && self.requests.len() < READ_AHEAD {
-            match source.next() {
-                Ok(Some(request)) => {
-                    session.prefetch(&request);
-                    self.requests.push_back((request, source.place()));
-                }
-                Ok(None) => self.ended = Some(Ok(())),
-                Err(error) => self.ended = Some(Err(error)),
-            }
-        }
-        self.requests.pop_front()
-    }
-}
-
 fn play<S: Ftl<Page = Lpn>, C: Clock>(
     session: &mut Session<S, C>,
     job: &mut Job<'_>,
 ) -> Result<(), RunError> {
     let mut played = 0;
-    let mut ahead = Ahead::default();
+    let mut ahead = Ahead::of(session)?;
     while let Some((request, place)) = ahead.next(session, job.source) {
         if let Err(beyond) = session.request(&request) {
             let position = job.source.position(place);
@@ -494,7 +464,7 @@ fn play<S: Ftl<Page = Lpn>, C: Clock>(
             })?;
         }
     }
-    ahead.ended.unwrap_or(Ok(()))?;
+    ahead.end()?;
     (job.progress)(Progress::Played(played));
     Ok(())
 }

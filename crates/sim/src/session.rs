@@ -21,7 +21,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use floatgate_core::described::{ChipTimes, Described};
-use floatgate_core::ftl::{MountError, Tick};
+use floatgate_core::ftl::{Coming, MountError, Tick};
 use floatgate_core::options::Options;
 use floatgate_core::report::{HostCounters, Table};
 use floatgate_core::state::{Passed, State, Tape};
@@ -219,6 +219,11 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
         self.flash.ledger.geometry()
     }
 
+    /// A mapper that goes on where that of the session is.
+    pub(crate) fn mapper_ahead(&self) -> PageMapper {
+        self.mapper.clone()
+    }
+
     /// The mapper, for its regions.
     pub fn mapper(&mut self) -> &mut PageMapper {
         &mut self.mapper
@@ -264,10 +269,7 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
     #[inline]
     fn streams(&mut self, kind: Kind, request: Option<&Request>) {
         if self.uses_streams && kind == Kind::Write {
-            let page_bytes = u64::from(self.config.device.part.page_bytes);
-            let device_bytes = page_bytes * self.config.device.logical_pages;
-            let by = self.config.host.stream_by;
-            let stream = request.and_then(|request| by.of(request, page_bytes, device_bytes));
+            let stream = request.and_then(|request| self.stream_of(request));
             match (&mut self.buffer, &mut self.slc) {
                 (Some(buffer), _) => buffer.stream = stream,
                 (None, Some(slc)) => slc.stream = stream,
@@ -279,6 +281,28 @@ impl<S: Ftl<Page = Lpn>, C: Clock> Session<S, C> {
     /// What the whole run will write, told to the scheme.
     pub(crate) fn foretell(&mut self, deaths: Arc<[u64]>) {
         self.ftl.foretell(deaths);
+    }
+
+    /// The stream that a request names, by what the host takes for one.
+    pub(crate) fn stream_of(&self, request: &Request) -> Option<u32> {
+        let page_bytes = u64::from(self.config.device.part.page_bytes);
+        let device_bytes = page_bytes * self.config.device.logical_pages;
+        let by = self.config.host.stream_by;
+        by.of(request, page_bytes, device_bytes)
+    }
+
+    /// How many requests ahead the scheme is told of what is written; none where something between it and the host
+    /// decides what is written, and when.
+    pub(crate) fn looks_ahead(&self) -> Result<usize, Refusal> {
+        match (&self.buffer, &self.slc) {
+            (None, None) => Ok(S::looks_ahead(&options_of::<S>(&self.config)?)),
+            _ => Ok(0),
+        }
+    }
+
+    /// The writes of the next requests, told to the scheme.
+    pub(crate) fn ahead(&mut self, writes: &[Coming]) {
+        self.ftl.ahead(writes);
     }
 
     /// Tells the scheme of an arrival, for timed work. To be called before anything is asked about the issue: timed work

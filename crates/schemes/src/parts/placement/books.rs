@@ -204,6 +204,15 @@ impl Books {
         self.full(group).filter(|&unit| self.is_candidate(unit))
     }
 
+    /// The valid pages of a unit in the order of their places, in which a collection moves them.
+    pub fn valid_pages(&self, unit: Pbn) -> impl Iterator<Item = Lpn> + '_ {
+        let first = self.shape().first_page(unit).0;
+        let places = (first..first + self.unit_pages()).map(Ppn);
+        let pages = places.map(|at| (at, self.page_at[at.index()]));
+        let valid = pages.filter(|&(at, lpn)| lpn.is_some() && self.place(lpn) == at);
+        valid.map(|(_, lpn)| lpn)
+    }
+
     /// Erased units of a group.
     #[inline(always)]
     pub fn erased(&self, group: u32) -> u32 {

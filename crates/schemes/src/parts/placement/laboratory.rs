@@ -5,7 +5,7 @@ use std::sync::Arc;
 use floatgate_core::Refusal;
 use floatgate_core::address::{Lpn, Pbn, Ppn};
 use floatgate_core::flash::{Cause, Flash, Oob, OobWithBytes, Preload, Role, Slot};
-use floatgate_core::ftl::{MountError, Start};
+use floatgate_core::ftl::{Coming, MountError, Start};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::state;
 
@@ -236,6 +236,11 @@ impl<R: Rules> Laboratory<R> {
     /// With which write each write ends, by number.
     pub fn foretell(&mut self, deaths: Arc<[u64]>) {
         self.separation.foretell(deaths);
+    }
+
+    /// The writes of the next requests.
+    pub fn ahead(&mut self, writes: &[Coming]) {
+        self.separation.ahead(writes);
     }
 
     /// Writes a page: group, class, room, program; then the old copy is invalid. Returns when it is programmed.

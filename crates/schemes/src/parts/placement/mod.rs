@@ -4,6 +4,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `separation`, `separations` | [`Separation`]: which append point a page takes; the rules, one a file |
+//! | `chunked` | [`Chunked`]: a separation that is asked for many pages at once |
 //! | `victim`, `victims` | [`VictimRule`]: which unit is collected; the rules, one a file |
 //! | `books` | [`Books`]: pages, units and groups, which every rule can look at |
 //! | `laboratory` | [`Laboratory`]: writes, collections, trims by these rules |
@@ -15,6 +16,7 @@
 
 mod audit;
 mod books;
+mod chunked;
 mod counted;
 mod idle;
 mod laboratory;
@@ -28,6 +30,7 @@ mod victim;
 mod victims;
 
 pub use books::{Books, Unit};
+pub use chunked::{ByChunk, Chunked};
 pub use laboratory::Laboratory;
 pub use options::{PageOptions, Placement, Units, within};
 pub use separation::{Keeps, Plan, Separation, classes};

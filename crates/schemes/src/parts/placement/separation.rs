@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use floatgate_core::Refusal;
 use floatgate_core::address::{Lpn, Pbn};
+use floatgate_core::ftl::Coming;
 use floatgate_core::geometry::Geometry;
 use floatgate_core::report::Table;
 use floatgate_core::state::State;
@@ -115,6 +116,17 @@ pub trait Separation: State + Debug + Send + Sized + 'static {
     /// The number of the write with which each numbered write ends, from number 0 on; `u64::MAX` for none.
     fn foretell(&mut self, deaths: Arc<[u64]>) {
         let _ = deaths;
+    }
+
+    /// How many requests ahead it wants to know what is written.
+    fn looks_ahead(options: &PageOptions) -> usize {
+        let _ = options;
+        0
+    }
+
+    /// The writes of the next requests, if they are known: see [`Ftl::ahead`](floatgate_core::Ftl::ahead).
+    fn ahead(&mut self, writes: &[Coming]) {
+        let _ = writes;
     }
 
     /// The handle of a page, for its OOB.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use floatgate_core::Refusal;
 use floatgate_core::address::{Lpn, Ppn};
 use floatgate_core::flash::{Flash, Preload, Slot};
-use floatgate_core::ftl::{MountError, Start};
+use floatgate_core::ftl::{Coming, MountError, Start};
 use floatgate_core::geometry::{Geometry, Space};
 use floatgate_core::report::{SchemeCounters, Table, bits_for};
 use floatgate_core::state::{Passed, State, Tape};
@@ -174,6 +174,18 @@ impl<R: Rules> Store<R> {
     pub fn foretell(&mut self, deaths: Arc<[u64]>) {
         if let Self::Placed(lab) = self {
             lab.foretell(deaths);
+        }
+    }
+
+    /// How many requests ahead it wants to know what is written.
+    pub fn looks_ahead(options: &PageOptions) -> usize {
+        R::Separation::looks_ahead(options)
+    }
+
+    /// The writes of the next requests.
+    pub fn ahead(&mut self, writes: &[Coming]) {
+        if let Self::Placed(lab) = self {
+            lab.ahead(writes);
         }
     }
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use floatgate_core::Refusal;
 use floatgate_core::address::{Lpn, Pbn};
+use floatgate_core::ftl::Coming;
 use floatgate_core::geometry::Geometry;
 use floatgate_core::report::Table;
 use floatgate_core::state::{Passed, State, Tape};
@@ -148,6 +149,14 @@ impl Separation for AnySeparation {
 
     fn foretell(&mut self, deaths: Arc<[u64]>) {
         rule!(self, r => r.foretell(deaths));
+    }
+
+    fn looks_ahead(options: &PageOptions) -> usize {
+        named!(options, looks_ahead((options)))
+    }
+
+    fn ahead(&mut self, writes: &[Coming]) {
+        rule!(self, r => r.ahead(writes));
     }
 
     fn handle(&self, lpn: Lpn) -> u32 {
