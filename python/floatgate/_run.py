@@ -4,14 +4,17 @@ import json
 import os
 from collections.abc import Mapping
 from functools import cached_property
+from types import NoneType
 from typing import Any
 
 from arro3.core import Table
 
 from . import _floatgate, _html
+from ._policies import Own, Placement, Selection
 from ._progress import Bar, Tell, chosen
+from ._scheme import MakesScheme, OwnScheme
 from ._settings import Settings, Trace, Value, files, flags, sets, table
-from .errors import FloatgateError
+from .errors import FloatgateError, InputError
 
 
 class Run:
@@ -97,9 +100,11 @@ class Run:
 
 
 def simulate(
-    scheme: str | None = None,
+    scheme: "str | MakesScheme | None" = None,
     *,
     trace: Trace | None = None,
+    placement: Placement | None = None,
+    selection: Selection | None = None,
     device: str | Settings | None = None,
     host: Settings | None = None,
     run: Settings | None = None,
@@ -119,10 +124,12 @@ def simulate(
     The interpreter is free meanwhile, and Ctrl-C ends the run.
 
     Args:
-        scheme: its name, perhaps with options of its own: ``"fast"``, ``"fast:sw_log=false"``; ``page`` if left out.
+        scheme: its name, perhaps with options of its own: ``"fast"``, ``"fast:sw_log=false"``; ``page`` if left out. Or a :class:`Scheme` in Python.
         trace: a file in any format of docs/formats.md, a bundled trace (``"oltp-postgres"``, the default), a generator
             (``"zipf:space=65536:requests=200000"``), a list of them that are merged by time, or a trace in memory with the
             columns of :func:`read_trace`.
+        placement: where pages go, in Python (:class:`Placement`); with the scheme ``page``.
+        selection: what is collected, in Python (:class:`Selection`); with the scheme ``page``.
         device: the name of a flash part, or settings of the section ``device``; what is left out follows from the trace.
         host: settings of the section ``host``.
         run: settings of the section ``run``: ``{"ageing": ["fill", "settle"]}``.
@@ -140,6 +147,7 @@ def simulate(
     Raises:
         InputError: something is wrong with settings, trace or files.
         BugError: the scheme has broken a law.
+        PolicyError: a policy in Python raised something, or returned what cannot be.
 
     >>> import floatgate
     >>> load = "skew:space=4096:distinct=2000:writes=6000"
@@ -147,6 +155,11 @@ def simulate(
     >>> fast.summary["write_amplification"] > page.summary["write_amplification"]
     True
     """
+    own: Own | OwnScheme = Own(placement, selection)
+    if not isinstance(scheme, (str, NoneType)):
+        if own.placement or own.selection:
+            raise InputError("placement= and selection= go with the scheme page, not with one in Python")
+        own, scheme = OwnScheme(scheme), "python"
     named = files(trace)
     if isinstance(device, str):
         device = {"part": device}
@@ -165,7 +178,7 @@ def simulate(
     frame = table(trace) if named is None else None  # type: ignore[arg-type]
     tell = chosen(progress)
     try:
-        return Run(_floatgate.simulate(words, frame, requests, timeline, tell))
+        return Run(_floatgate.simulate(words, frame, (requests, timeline), tell, own))
     finally:
         if isinstance(tell, Bar):
             tell.close()

@@ -12,6 +12,7 @@ pub use crate::commands::sweep::Planned;
 pub use crate::commands::sweep::elsewhere::{Errand, Sent, play};
 pub use crate::commands::sweep::play::Played;
 pub use crate::commands::sweep::rows::{laid, text as sweep_text, write as write_sweep};
+pub use crate::config::sizing::quietly;
 pub use crate::laid::Laid;
 pub use crate::report::{text, why};
 pub use crate::traces::{About, Decoded, Frame};

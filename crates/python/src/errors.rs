@@ -13,6 +13,11 @@ pub fn raised(py: Python<'_>, problem: &Problem) -> PyErr {
     };
     let text = problem.to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);
+    error_of(py, class, text)
+}
+
+/// An exception of one of the classes that are written in Python.
+pub fn error_of(py: Python<'_>, class: &str, text: &str) -> PyErr {
     let made = py
         .import("floatgate.errors")
         .and_then(|errors| errors.getattr(class)?.call1((text,)));

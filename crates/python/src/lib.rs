@@ -2,10 +2,14 @@
 //! written in Python (`python/floatgate`).
 
 mod errors;
+mod flash;
 mod fleet;
 mod frames;
+mod own;
+mod policies;
 mod pulse;
 mod run;
+mod scheme;
 mod sweep;
 mod tables;
 mod traces;
@@ -37,9 +41,13 @@ mod _floatgate {
     #[pymodule_export]
     const FRAME: &str = crate::run::FRAME;
     #[pymodule_export]
+    use crate::flash::{FlashHandle, SpareArea, Token};
+    #[pymodule_export]
     use crate::fleet::fleet;
     #[pymodule_export]
     use crate::run::simulate;
+    #[pymodule_export]
+    use crate::scheme::{check_scheme, replay_scheme};
     #[pymodule_export]
     use crate::sweep::{SweepPlan, sweep_cell, sweep_printed, sweep_table, sweep_write};
     #[pymodule_export]

@@ -1,10 +1,12 @@
 //! The pulse of long work: now and then it asks Python whether to go on, and tells it how far it is.
 
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use floatgate::errors::Outcome;
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
 use crate::errors::raised;
@@ -12,9 +14,42 @@ use crate::errors::raised;
 /// Time between two looks: a person takes it for at once.
 const BETWEEN: Duration = Duration::from_millis(50);
 
-/// What unwinds work that is to end. Runs call out in one place only, the function that they tell their progress, and
-/// that returns nothing; unwinding from there removes unfinished files and ends threads as any failure does.
+/// What unwinds the threads of work that is to end.
 struct Stopped;
+
+thread_local! {
+    /// What Python raised while work was under way: Ctrl-C, or an error of a function that was called.
+    static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+}
+
+/// Ends work that is under way, as Python has raised this. Most places that call Python return nothing that could carry an
+/// error; unwinding from there removes unfinished files and ends threads as any failure does.
+pub fn stop(error: PyErr) -> ! {
+    let text = error.to_string();
+    RAISED.set(Some(error));
+    resume_unwind(Box::new(text));
+}
+
+/// Ends work that has gone on after Ctrl-C, as tests do: they take the end of a scheme for a finding.
+pub fn go_on() {
+    let is_over = RAISED.with_borrow(|raised| {
+        let is_more = |error: &PyErr| Python::attach(|py| !error.is_instance_of::<PyException>(py));
+        raised.as_ref().is_some_and(is_more)
+    });
+    if is_over {
+        resume_unwind(Box::new(Stopped));
+    }
+}
+
+/// What Python raised since this was asked last.
+pub fn raised_meanwhile() -> Option<PyErr> {
+    RAISED.take()
+}
+
+/// Asks Python something in the midst of work; what it raises [ends](stop) the work.
+pub fn ask<T>(question: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
+    Python::attach(question).unwrap_or_else(|error| stop(error))
+}
 
 /// Asks and tells, not too often.
 pub struct Pulse {
@@ -22,8 +57,6 @@ pub struct Pulse {
     total: u64,
     done: u64,
     last: Instant,
-    /// What Python raised: Ctrl-C, or an error of the function that is told.
-    raised: Option<PyErr>,
 }
 
 impl Pulse {
@@ -39,17 +72,13 @@ impl Pulse {
             return;
         }
         self.last = Instant::now();
-        let asked = Python::attach(|py| {
+        ask(|py| {
             py.check_signals()?;
             let tell = self.tell.as_ref();
             tell.map_or(Ok(()), |tell| {
                 tell.call1(py, (phase, self.done, self.total)).map(drop)
             })
         });
-        if let Err(error) = asked {
-            self.raised = Some(error);
-            resume_unwind(Box::new(Stopped));
-        }
     }
 }
 
@@ -100,11 +129,11 @@ pub fn interruptible<T: Send>(
         total: 0,
         done: 0,
         last: Instant::now(),
-        raised: None,
     };
+    raised_meanwhile();
     let done = py.detach(|| catch_unwind(AssertUnwindSafe(|| work(&mut pulse))));
     // Schemes are guarded against their own panics: there the unwinding ends as a failure of the run.
-    if let Some(error) = pulse.raised {
+    if let Some(error) = raised_meanwhile() {
         return Err(error);
     }
     match done {

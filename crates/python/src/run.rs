@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use floatgate::errors::{Outcome, Problem};
-use floatgate::library::{Frame, Ready, RunArgs, Single, run_args, text, why as why_text};
+use floatgate::library::{Frame, Ready, RunArgs, Scheme, Single, run_args, text, why as why_text};
 use floatgate_sim::blocks::{self, BlockRow};
 use floatgate_sim::clock::{Does, Operation};
 use floatgate_sim::record::sweep::SweepFigures;
@@ -20,8 +20,8 @@ use pyo3_arrow::PyTable;
 
 use crate::errors::json;
 use crate::frames;
+use crate::own::{self, Own};
 use crate::pulse::{Pulse, interruptible};
-use crate::schemes;
 use crate::tables::Rows;
 
 /// What a trace in memory is called: no file has this name.
@@ -74,21 +74,22 @@ struct Wanted {
     operations: bool,
 }
 
-/// `floatgate run` with these arguments. What `trace` holds is the trace, if there is one.
+/// `floatgate run` with these arguments. What `trace` holds is the trace, if there is one; `own` is what of the scheme is
+/// written in Python.
 #[pyfunction]
-#[pyo3(signature = (words, trace, requests, timeline, tell))]
+#[pyo3(signature = (words, trace, keep, tell, own))]
 pub fn simulate<'py>(
     py: Python<'py>,
     words: Vec<String>,
     trace: Option<PyTable>,
-    requests: bool,
-    timeline: bool,
+    keep: (bool, bool),
     tell: Option<Py<PyAny>>,
+    own: Own,
 ) -> PyResult<Bound<'py, PyDict>> {
     let table = trace.map(PyTable::into_inner);
     let wanted = Wanted {
-        requests,
-        operations: timeline,
+        requests: keep.0,
+        operations: keep.1,
     };
     let done = interruptible(py, tell, move |pulse| {
         let mut words = words;
@@ -97,17 +98,25 @@ pub fn simulate<'py>(
         if frame.is_some() {
             words.extend(["--trace".into(), FRAME.into()]);
         }
-        run(&run_args(&words)?, frame, wanted, pulse)
+        let args = run_args(&words)?;
+        own::with(own, |schemes| run(&args, schemes, frame, wanted, pulse))
     })?;
     given(py, done)
 }
 
-fn run(args: &RunArgs, frame: Option<Frame>, wanted: Wanted, pulse: &mut Pulse) -> Outcome<Done> {
-    let mut single = Single::new(args, schemes())?;
+fn run(
+    args: &RunArgs,
+    schemes: &[Scheme],
+    frame: Option<Frame>,
+    wanted: Wanted,
+    pulse: &mut Pulse,
+) -> Outcome<Done> {
+    let mut single = Single::new(args, schemes)?;
     if let Some(frame) = frame {
         single.supply(FRAME, frame);
     }
     let ready = single.ready(&mut || pulse.beat("reads", 0))?;
+    own::check(&ready.config().scheme)?;
     pulse.begin(ready.requests());
     play(&ready, args.slowest.unwrap_or(0) as usize, wanted, pulse)
 }
@@ -148,7 +157,11 @@ fn play(ready: &Ready<'_>, slowest: usize, wanted: Wanted, pulse: &mut Pulse) ->
         Progress::Played(n) => pulse.beat("plays", n),
     })?;
     record.explained = why.as_ref().map(Why::explained);
-    let document = ready.document(record);
+    let mut document = ready.document(record);
+    if let (Some(Played::Record(record)), Some(name)) = (document.results.first_mut(), own::name())
+    {
+        record.scheme = name;
+    }
     let record = document.results.first().and_then(Played::record);
     let record = record.ok_or_else(|| Problem::bug("a run without a record"))?;
     let figures = SweepFigures::of(record, ready.span_s(), record.time.behind_s);

@@ -140,7 +140,7 @@ fn is_left_out(key: &str) -> bool {
     !named.is_empty() && named.split(',').all(|name| name != key)
 }
 
-/// Checks each scheme in a thread of its own.
+/// Checks each scheme in a thread of its own, if there are several.
 ///
 /// # Panics
 /// With everything that was found.
@@ -155,14 +155,20 @@ fn on_each<L: AsRef<Tested>>(
         (info.key, checked.tally, checked.complaint(&tested))
     };
     let one = &one;
+    let wanted = catalog.iter();
+    let wanted = wanted.filter(|entry| !is_left_out(entry.info.key));
+    let parts = |entry: &Entry<L>| (entry.info.clone(), *entry.life.as_ref());
+    let wanted: Vec<(SchemeInfo, Tested)> = wanted.map(parts).collect();
     let outcomes: Vec<_> = std::thread::scope(|scope| {
-        let spawn = |entry: &Entry<L>| {
-            let (info, tested) = (entry.info.clone(), *entry.life.as_ref());
-            scope.spawn(move || one(info, tested))
-        };
-        let wanted = catalog.iter();
-        let wanted = wanted.filter(|entry| !is_left_out(entry.info.key));
-        let running: Vec<_> = wanted.map(spawn).collect();
+        if wanted.len() == 1 {
+            // One alone stays in this thread, which may be the one that knows what it is.
+            return wanted
+                .into_iter()
+                .map(|(info, tested)| one(info, tested))
+                .collect();
+        }
+        let spawn = |(info, tested)| scope.spawn(move || one(info, tested));
+        let running: Vec<_> = wanted.into_iter().map(spawn).collect();
         let joined = running.into_iter().map(|thread| thread.join());
         joined
             .map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))

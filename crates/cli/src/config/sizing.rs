@@ -344,20 +344,28 @@ impl From<RunError> for Failure {
 /// # Errors
 /// See [`Failure`].
 pub fn guarded<T>(body: impl FnOnce() -> Result<T, RunError>) -> Result<T, Failure> {
-    let before = crate::GUARDED.replace(true);
-    let result = catch_unwind(AssertUnwindSafe(body));
-    crate::GUARDED.set(before);
-    match result {
+    match quietly(body) {
         Ok(result) => result.map_err(Failure::from),
-        Err(payload) => {
-            let text = payload.downcast_ref::<String>().map(String::as_str);
-            let text = text
-                .or_else(|| payload.downcast_ref::<&str>().copied())
-                .unwrap_or("no message");
+        Err(text) => {
             let at = crate::PANICKED_AT.take();
             Err(Failure::Bug(format!("the scheme panicked at {at}: {text}")))
         }
     }
+}
+
+/// Does work whose panics the runtime does not tell, where they are [hidden](crate::hide_guarded_panics).
+///
+/// # Errors
+/// What the panic said.
+pub fn quietly<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    let before = crate::GUARDED.replace(true);
+    let result = catch_unwind(AssertUnwindSafe(work));
+    crate::GUARDED.set(before);
+    result.map_err(|payload| {
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
+        text.unwrap_or("no message").to_string()
+    })
 }
 
 /// Makes the device of a run and plays nothing on it: the scheme's own checks, before anything else happens.

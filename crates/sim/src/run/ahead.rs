@@ -141,9 +141,12 @@ mod tests {
     use crate::run::{Decoded, Simulated};
     use floatgate_core::catalog::Life;
 
+    /// Page, pages of the request and stream.
+    type Write = (u32, u32, Option<u32>);
+
     thread_local! {
-        /// Page, pages of the request and stream of every write, by question.
-        static ASKED: RefCell<Vec<Vec<(u32, u32, Option<u32>)>>> = const { RefCell::new(Vec::new()) };
+        /// By question.
+        static ASKED: RefCell<Vec<Vec<Write>>> = const { RefCell::new(Vec::new()) };
     }
 
     #[derive(Debug)]
@@ -198,7 +201,7 @@ mod tests {
     }
 
     /// Requests of the kinds and pages, of streams by their numbers.
-    fn play(requests: &[(Op, u64, u64)], ageing: Vec<Recipe>) -> Vec<Vec<(u32, u32, Option<u32>)>> {
+    fn play(requests: &[(Op, u64, u64)], ageing: Vec<Recipe>) -> Vec<Vec<Write>> {
         let mut part = part("mt29f16g08").expect("a preset").clone();
         part.pages_per_block = 8;
         let page = u64::from(part.page_bytes);
