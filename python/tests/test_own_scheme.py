@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from .conftest import LOAD
 
 import floatgate
+
+from .conftest import LOAD
 
 PATH = Path(__file__).parents[2] / "examples" / "python" / "one_log.py"
 

@@ -1,15 +1,20 @@
 """Policies in plain Python: the counters of the rules in Rust, what they are told and when, and what comes of mistakes."""
 
+import contextlib
 import gc
 import traceback
+import weakref
 from typing import Any
 
 import numpy as np
 import pytest
-from .conftest import LOAD
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import floatgate
 from floatgate import Blocks, Device, Moved, Placement, Selection, Writes
+
+from .conftest import LOAD
 
 ZIPF = "zipf:space=4096:requests=9000:theta=1.0"
 
@@ -228,6 +233,32 @@ def selection(answer: Any) -> Selection:
 def test_mistakes_name_the_class_the_method_and_the_value(policy: dict[str, Any], message: str) -> None:
     with pytest.raises(floatgate.PolicyError, match=message):
         counters(**policy)
+
+
+ANSWERS = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=3)),
+    lambda inner: st.lists(inner, max_size=4),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(answer=ANSWERS)
+def test_whatever_a_policy_returns_the_run_ends_in_a_record_or_a_policy_error(answer: Any) -> None:
+    for policy in ({"placement": placement(answer)}, {"selection": selection(answer)}):
+        with contextlib.suppress(floatgate.PolicyError):
+            assert counters(**policy)["flash"]["programs"]["host"] > 0
+
+
+def test_nothing_of_a_policy_is_kept_after_the_run() -> None:
+    own = placement(0), selection(9**9)
+    kept = [weakref.ref(policy) for policy in own]
+    counters(placement=own[0])
+    with pytest.raises(floatgate.PolicyError):
+        counters(selection=own[1])
+    del own
+    gc.collect()
+    assert [policy() for policy in kept] == [None, None]
 
 
 def test_all_that_a_collection_moves_goes_together_if_that_was_promised() -> None:
