@@ -9,6 +9,7 @@ use serde_json::Value;
 const RUNS: &str = include_str!("../src/report/report.js");
 const FLEET: &str = include_str!("../src/report/fleet.js");
 const SEPARATION: &str = include_str!("../src/report/separation.js");
+const PAIRS: &str = include_str!("../src/report/pairs.js");
 const SWEEP: &str = include_str!("../src/report/sweep.js");
 const PLOTS: &str = include_str!("../src/report/plots.js");
 const CARDS: &str = include_str!("../src/report/cards.js");
@@ -34,7 +35,9 @@ fn every_word_with_an_underscore_is_a_field_of_the_schema() {
             .any(|definition| definition["properties"].get(word).is_some())
     };
     let mut checked = 0;
-    for script in [RUNS, FLEET, SEPARATION, SWEEP, PLOTS, CARDS, OVER_TIME] {
+    for script in [
+        RUNS, FLEET, SEPARATION, PAIRS, SWEEP, PLOTS, CARDS, OVER_TIME,
+    ] {
         for word in words(script, &[]).filter(|word| word.trim_matches('_').contains('_')) {
             // Components of the energy stand without their unit.
             assert!(is_field(word) || is_field(&format!("{word}_uj")), "{word}");
@@ -130,15 +133,17 @@ fn a_sweep_of_separations_has_its_lines() {
         ))
         .ok();
     let page = std::fs::read_to_string(place.path("s.html")).expect("the report");
-    for script in [PLOTS, CARDS, SEPARATION, SWEEP] {
+    for script in [PLOTS, CARDS, SEPARATION, PAIRS, SWEEP] {
         assert!(page.contains(script));
     }
     let document = report_data(&place, "s.html");
     let cells = document["cells"].as_array().expect("cells");
     assert_eq!(cells.len(), 8);
     for cell in cells {
-        for path in words(SEPARATION, &['.']).filter_map(|word| word.strip_prefix("cell.")) {
-            follow(cell, path);
+        for script in [SEPARATION, PAIRS] {
+            for path in words(script, &['.']).filter_map(|word| word.strip_prefix("cell.")) {
+                follow(cell, path);
+            }
         }
         let line = cell["device"]["uniform_write_amplification"].as_f64();
         assert_eq!(line.is_some(), cell["scheme"] == "page");

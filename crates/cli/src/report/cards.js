@@ -113,7 +113,7 @@ function page(title, trace) {
   document.getElementById("trace").textContent = trace;
   document.getElementById("device").textContent = doc.device;
   document.getElementById("notes").append(...doc.notes.map((n) => el("p", {}, noteText(n))));
-  document.querySelector("main").after(el("footer", {}, doc.program));
+  document.querySelector("main").after(el("footer", {}, `${doc.program}. Draw a box over lines to enlarge that part; a double click shows the whole.`));
   legend();
   configuration();
   redrawAll();

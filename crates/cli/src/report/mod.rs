@@ -22,6 +22,7 @@ const RUNS: &str = include_str!("report.js");
 const SLOWEST: &str = include_str!("slowest.js");
 const FLEET: &str = include_str!("fleet.js");
 const SEPARATION: &str = include_str!("separation.js");
+const PAIRS: &str = include_str!("pairs.js");
 const SWEEP: &str = include_str!("sweep.js");
 const PAPERS: &str = include_str!("papers.js");
 
@@ -45,7 +46,7 @@ pub fn fleet_html(document: &FleetDocument) -> String {
 
 /// The report of a sweep, likewise.
 pub fn sweep_html(document: &SweepDocument) -> String {
-    page(document, &[SEPARATION, SWEEP])
+    page(document, &[SEPARATION, PAIRS, SWEEP])
 }
 
 /// The report of the papers, likewise.

@@ -110,6 +110,47 @@ function frame(host, height, x, y, formatX, formatY, labelX) {
   return { g, sx, sy, left, right, top, base: height - bottom };
 }
 
+/** The axis that shows only the part of another one between two shares of its length. */
+function partOf(scale, [from, to], kind) {
+  return (a, b) => {
+    const f = scale(a - (from * (b - a)) / (to - from), b + ((1 - to) * (b - a)) / (to - from)), low = Math.min(a, b), high = Math.max(a, b);
+    f.ticks = f.ticks.filter((t) => f(t) > low - 1e-6 && f(t) < high + 1e-6);
+    // Values that are words have nothing between them.
+    if (f.ticks.length < 3 && typeof kind !== "function") f.ticks = linear(f.invert(a), f.invert(b), a, b).ticks;
+    return f;
+  };
+}
+/** A box drawn over a chart calls `choose` with the shares of both axes that it spans; a double click with none. */
+function zoomable(f, over, choose) {
+  const box = svg("rect", { class: "zoom", visibility: "hidden" });
+  let from = null;
+  const at = (event) => {
+    const edge = f.g.getBoundingClientRect(), inside = (v, low, high) => Math.min(high, Math.max(low, v));
+    return [inside(event.clientX - edge.left, f.left, f.right), inside(event.clientY - edge.top, f.top, f.base)];
+  };
+  const sides = ([x, y]) => ({ x: Math.min(x, from[0]), y: Math.min(y, from[1]), width: Math.abs(x - from[0]), height: Math.abs(y - from[1]) });
+  make(over, {
+    onpointerdown: (event) => { if (event.button !== 0) return; from = at(event); over.setPointerCapture(event.pointerId); },
+    onpointermove: (event) => from && make(box, { ...sides(at(event)), visibility: "visible" }, []),
+    onpointercancel: () => { from = null; box.setAttribute("visibility", "hidden"); },
+    onpointerup: (event) => {
+      if (!from) return;
+      const { x, y, width, height } = sides(at(event));
+      from = null;
+      box.setAttribute("visibility", "hidden");
+      // Less is a click, or a hand that shook.
+      if (width < 6 && height < 6) return;
+      const share = (v, low, high) => (v - low) / (high - low), whole = [0, 1];
+      choose(width < 6 ? whole : [share(x, f.left, f.right), share(x + width, f.left, f.right)], height < 6 ? whole : [share(y + height, f.base, f.top), share(y, f.base, f.top)]);
+    },
+    ondblclick: () => choose(),
+  }, []);
+  f.g.append(box);
+}
+/** A part of a part, as shares of the whole. */
+const inPart = ([from, to], [a, b]) => [from + a * (to - from), from + b * (to - from)];
+let clips = 0;
+
 /** Where a linear axis ends: one line far above all others must not press them flat. */
 function ceiling(lines) {
   const tops = lines.map((l) => l.points.reduce((m, p) => Math.max(m, p[1]), 0)).sort((a, b) => a - b);
@@ -117,8 +158,9 @@ function ceiling(lines) {
   return tops.length > 2 && tops[tops.length - 1] > 8 * usual && usual > 0 ? 2 * usual : Infinity;
 }
 
-/** Lines, one a run. `lines`: [{run, points: [[x, y]]}]; the nearest one to the pointer tells its value. */
-function drawLines(host, lines, options) {
+/** Lines, one a run. `lines`: [{run, points: [[x, y]]}]; the nearest one to the pointer tells its value. `options.after` draws
+ * more into the same place. A box drawn over the chart shows that part of it: `part`, shares of both axes. */
+function drawLines(host, lines, options, part = [[0, 1], [0, 1]]) {
   lines = lines.map((l) => ({ ...l, points: l.points.filter((p) => p[1] != null && p[0] != null && isFinite(p[1])) })).filter((l) => l.points.length);
   if (!lines.length) return host.replaceChildren(el("p", { class: "sub" }, "Nothing to show."));
   const all = lines.flatMap((l) => l.points), xs = all.map((p) => p[0]), ys = all.map((p) => p[1]);
@@ -131,33 +173,41 @@ function drawLines(host, lines, options) {
     return kind === "log" && max > 0 ? logarithmic(lowest(v), max, a, b) : linear(zero ? Math.min(0, min) : min, zero ? Math.min(max, cap) : max, a, b);
   };
   host.data = { head: ["scheme", options.labelX, options.labelY || "value"], rows: lines.flatMap((l) => l.points.map((p) => [l.run.scheme, ...p])) };
-  const f = frame(host, options.height || 320, axis(options.x, xs), axis(options.y, ys, true), options.formatX, options.formatY, options.labelX);
+  const f = frame(host, options.height || 320, partOf(axis(options.x, xs), part[0], options.x), partOf(axis(options.y, ys, true), part[1], options.y), options.formatX, options.formatY, options.labelX);
+  const name = `part${clips++}`, isPart = part.flat().some((share, i) => share !== i % 2), inside = svg("g", isPart ? { "clip-path": `url(#${name})` } : {});
+  if (isPart) f.g.append(svg("clipPath", { id: name }, svg("rect", { x: f.left, y: f.top, width: Math.max(0, f.right - f.left), height: f.base - f.top })));
+  f.g.append(inside);
   for (const l of lines) {
     let d = "";
     l.points.forEach((p, i) => {
       const px = f.sx(p[0]).toFixed(1), py = f.sy(Math.min(p[1], cap)).toFixed(1);
       d += i === 0 ? `M${px} ${py}` : options.step ? `H${px}V${py}` : `L${px} ${py}`;
     });
-    f.g.append(svg("path", { class: "line", d, stroke: colour(l.run), "stroke-dasharray": dash(l.run), "data-scheme": l.run.scheme }));
+    inside.append(svg("path", { class: "line", d, stroke: colour(l.run), "stroke-dasharray": dash(l.run), "data-scheme": l.run.scheme }));
   }
   const cut = lines.map((l) => [l.run.scheme, l.points.reduce((m, p) => Math.max(m, p[1]), 0)]).filter(([, max]) => max > cap);
   if (cut.length) f.g.append(svg("text", { x: f.right, y: f.top + 12, "text-anchor": "end" }, `▲ cut off: ${cut.map(([name, max]) => `${name} up to ${trim(options.formatY(max))}`).join(", ")}`));
+  if (options.after) options.after(f, inside);
   const dot = svg("circle", { r: 4, fill: "none", visibility: "hidden" });
   const near = (event) => {
     const box = f.g.getBoundingClientRect(), px = event.clientX - box.left, py = event.clientY - box.top;
     let best = null;
     for (const l of lines) {
       for (const p of l.points) {
-        const d = Math.hypot((f.sx(p[0]) - px) * 1.5, f.sy(Math.min(p[1], cap)) - py);
-        if (!best || d < best.d) best = { d, l, p };
+        const x = f.sx(p[0]), y = f.sy(Math.min(p[1], cap)), d = Math.hypot((x - px) * 1.5, y - py);
+        const isIn = !isPart || (x >= f.left && x <= f.right && y >= f.top && y <= f.base);
+        if (isIn && (!best || d < best.d)) best = { d, l, p };
       }
     }
+    if (!best) return leave();
     highlight(best.l.run.scheme);
     make(dot, { cx: f.sx(best.p[0]), cy: f.sy(Math.min(best.p[1], cap)), fill: colour(best.l.run), visibility: "visible" }, []);
     showTip(event, `${best.l.run.scheme}\n${options.tell(best.p, best.l.run)}`);
   };
   const leave = () => { hideTip(); highlight(null); dot.setAttribute("visibility", "hidden"); };
-  f.g.append(dot, svg("rect", { x: f.left, y: f.top, width: Math.max(0, f.right - f.left), height: f.base - f.top, fill: "transparent", onmousemove: near, onmouseleave: leave }));
+  const over = svg("rect", { class: "over", x: f.left, y: f.top, width: Math.max(0, f.right - f.left), height: f.base - f.top, fill: "transparent", onmousemove: near, onmouseleave: leave });
+  f.g.append(dot, over);
+  zoomable(f, over, (x, y) => { leave(); drawLines(host, lines, options, x && [inPart(part[0], x), inPart(part[1], y)]); });
 }
 
 /** Horizontal bars, one a run or (`label`) one of something else of a run, each of parts [{name, value, colour}]. */

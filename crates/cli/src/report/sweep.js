@@ -61,6 +61,10 @@ function segments(run, along, state) {
   return lines;
 }
 
+const dots = (f, inside, lines, r) => {
+  for (const { run, points } of lines) for (const p of points) inside.append(svg("circle", { cx: f.sx(p[0]), cy: f.sy(p[1]), r, fill: colour(run), "data-scheme": run.scheme }));
+};
+
 function charts() {
   separationCard();
   mapCard();
@@ -68,18 +72,13 @@ function charts() {
   card("Figures", "A line ends where a cell gave no record. Of the keys that are not drawn the value chosen counts.", (host, state) => {
     const along = Number(state.along || 0), axis = axes[along], [, name, format] = FIGURES[state.figure];
     const lines = shown().flatMap((run) => segments(run, along, state));
-    const ys = lines.flatMap((l) => l.points.map((p) => p[1])), max = Math.max(...ys, 0);
-    let sx, sy;
     drawLines(host, lines, {
-      x: (a, b) => (sx = scaleOf(axis)(a, b)),
-      y: (a, b) => (sy = state.scale === "log" ? logarithmic(Math.min(...ys), max, a, b) : linear(Math.min(0, ...ys), max, a, b)),
-      height: 400, formatX: (t) => String(axis.values[axis.values.findIndex((_, i) => position(axis, i) === t)]), formatY: format,
+      x: scaleOf(axis), y: state.scale === "log" ? "log" : "linear", height: 400, after: (f, inside) => dots(f, inside, lines, isWords(axis) ? 5 : 3), formatX: (t) => String(axis.values[axis.values.findIndex((_, i) => position(axis, i) === t)]), formatY: format,
       labelX: [axis.key, besides(state, drawn(along))].filter(Boolean).join("   with "), tell: (p) => `${name}: ${format(p[1])}\n${settings(p[2])}`,
     });
-    const graphic = host.querySelector("svg");
-    if (!sy) return;
-    for (const { run, points } of lines) for (const p of points) graphic.insertBefore(svg("circle", { cx: sx(p[0]), cy: sy(p[1]), r: isWords(axis) ? 5 : 3, fill: colour(run), "data-scheme": run.scheme }), graphic.lastChild);
   }, { wide: true, selects: axes.length > 1, choices: { figure: figureChoices, ...x, ...fixed, scale: [["linear", "linear"], ["log", "log"]] } });
+  pairsCard();
+  amplificationCard();
 }
 
 function mapCard() {
