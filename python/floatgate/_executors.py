@@ -1,19 +1,22 @@
-"""Cells on executors: any of ``concurrent.futures``, processes of one's own, what Dask has."""
+"""Work on executors: any of ``concurrent.futures``, processes of one's own, what Dask has. A piece of work, an errand, is a cell
+of a sweep or a volume of a fleet."""
 
 import multiprocessing
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from typing import Protocol, TypeAlias, Union
 
-from . import _floatgate
 from .errors import FloatgateError
 
 IN_FLIGHT = 256
-"""Cells that are with an executor at a time: enough for a cluster, and few enough that none holds them all."""
+"""Errands that are with an executor at a time: enough for a cluster, and few enough that none holds them all."""
 
 Came: TypeAlias = tuple[str | None, str]
-"""What came of a cell; of one that was lost ``None``, and why."""
+"""What came of an errand; of one that was lost ``None``, and why."""
+
+Play: TypeAlias = Callable[[str], str]
+"""Does an errand: what executors are given to do."""
 
 
 class Cluster(Protocol):
@@ -23,33 +26,28 @@ class Cluster(Protocol):
 
 
 Where: TypeAlias = Union[Executor, Cluster, None]
-"""Who plays cells: an executor, a client of Dask, or processes of this machine."""
-
-
-def play(errand: str) -> str:
-    """Plays a cell: what executors are given to do."""
-    return _floatgate.sweep_cell(errand)
+"""Who does errands: an executor, a client of Dask, or processes of this machine."""
 
 
 def lost(error: BaseException) -> Came:
-    """Why a cell was lost."""
+    """Why an errand was lost."""
     return None, f"{type(error).__name__}: {error}"
 
 
-def all_of(errands: dict[str, str], where: Where, jobs: int | None) -> Iterator[tuple[str, Came]]:
+def all_of(play: Play, errands: dict[str, str], where: Where, jobs: int | None) -> Iterator[tuple[str, Came]]:
     """What came of every errand, by its key, as it comes."""
     if where is None and jobs == 1:
         for key, errand in errands.items():
             yield key, (play(errand), "")
         return
     if where is None:
-        yield from by_processes(errands, jobs or available())
+        yield from by_processes(play, errands, jobs or available())
         return
     executor = where if isinstance(where, Executor) else where.get_executor()
     try:
-        yield from through(executor, errands, IN_FLIGHT)
+        yield from through(play, executor, errands, IN_FLIGHT)
     except BrokenExecutor as error:
-        text = f"the executor broke: {error}; with out=FILE the same sweep goes on where it was"
+        text = f"the executor broke: {error}; with out=FILE the same call goes on where it was"
         raise FloatgateError(text) from error
 
 
@@ -59,7 +57,7 @@ def available() -> int:
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
-def through(executor: Executor, errands: dict[str, str], at_a_time: int) -> Iterator[tuple[str, Came]]:
+def through(play: Play, executor: Executor, errands: dict[str, str], at_a_time: int) -> Iterator[tuple[str, Came]]:
     """What came of every errand, begun in their order, so many at a time; raises ``BrokenExecutor``."""
     waiting = list(errands.items())[::-1]
     flying: dict[Future[str], str] = {}
@@ -78,7 +76,7 @@ def through(executor: Executor, errands: dict[str, str], at_a_time: int) -> Iter
 
 
 def came_of(future: "Future[str]") -> Came:
-    """What came of a cell that is done."""
+    """What came of an errand that is done."""
     error = future.exception()
     if error is None:
         return future.result(), ""
@@ -87,48 +85,48 @@ def came_of(future: "Future[str]") -> Came:
     return lost(error)
 
 
-def by_processes(errands: dict[str, str], workers: int) -> Iterator[tuple[str, Came]]:
+def by_processes(play: Play, errands: dict[str, str], workers: int) -> Iterator[tuple[str, Came]]:
     """The same on processes of this machine. One that is killed (by a lack of memory, say) takes its pool with it: what was
-    in flight is then played again, one cell at a time, so that only the cell is lost that does it again."""
+    in flight is then done again, one errand at a time, so that only the errand is lost that does it again."""
     left = dict(errands)
     while left:
         begun, done = list(left), 0
         try:
-            for key, came in on_pool(dict(left), min(workers, len(left))):
+            for key, came in on_pool(play, dict(left), min(workers, len(left))):
                 done += 1
                 del left[key]
                 yield key, came
         except BrokenExecutor:
             for key in begun[: done + 2 * workers]:
                 if key in left:
-                    yield key, alone(key, left.pop(key))
+                    yield key, alone(play, key, left.pop(key))
 
 
-def alone(key: str, errand: str) -> Came:
-    """What comes of one cell in a process of its own."""
+def alone(play: Play, key: str, errand: str) -> Came:
+    """What comes of one errand in a process of its own."""
     try:
-        return next(came for _, came in on_pool({key: errand}, 1))
+        return next(came for _, came in on_pool(play, {key: errand}, 1))
     except BrokenExecutor:
         return None, "the process that played it was killed, twice; for a lack of memory?"
 
 
 def greet(pool: Executor) -> None:
-    """Finds out whether its processes come up at all, before a cell is blamed."""
+    """Finds out whether its processes come up at all, before an errand is blamed."""
     try:
         pool.submit(available).result()
     except BrokenExecutor as error:
         raise FloatgateError(
-            "the processes that play cells cannot be started\n  help: a script needs `if __name__ == \"__main__\":` around "
-            "what it does; jobs=1 plays all cells in this process"
+            "the processes that are to work cannot be started\n  help: a script needs `if __name__ == \"__main__\":` around "
+            "what it does; jobs=1 does all in this process"
         ) from error
 
 
-def on_pool(errands: dict[str, str], workers: int) -> Iterator[tuple[str, Came]]:
+def on_pool(play: Play, errands: dict[str, str], workers: int) -> Iterator[tuple[str, Came]]:
     """Errands on a pool of their own, a few more than it has processes at a time."""
     # A process that was forked would have the threads of this one only by half.
     pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
     try:
         greet(pool)
-        yield from through(pool, errands, 2 * workers)
+        yield from through(play, pool, errands, 2 * workers)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)

@@ -14,30 +14,39 @@ from ._scheme import OwnScheme
 __all__ = [
     "FRAME",
     "Flash",
+    "FleetPlan",
     "Oob",
     "SweepPlan",
     "Token",
     "check_scheme",
     "command",
     "fleet",
+    "fleet_volume",
+    "read_rows",
     "read_trace",
+    "recorded",
     "replay_scheme",
+    "report_of",
     "simulate",
     "sweep_cell",
     "sweep_printed",
     "sweep_table",
     "sweep_write",
     "trace_info",
+    "write_trace",
 ]
 
 FRAME: Final[str]
 
 @type_check_only
-class _Done(TypedDict):
+class _Told(TypedDict):
     document: str
     summary: str
     text: str
     timeseries: Table
+
+@type_check_only
+class _Done(_Told):
     blocks: Table
     requests: Table | None
     timeline: Table | None
@@ -61,7 +70,20 @@ class SweepPlan:
     def cells(self, program: str, keep_records: bool) -> list[_Cell]: ...
     def document(self, came: list[tuple[str | None, str] | None]) -> str: ...
 
-def fleet(words: list[str]) -> tuple[str, Table, str | None]: ...
+_Replayed: TypeAlias = tuple[str, Table, str | None]
+
+@final
+class FleetPlan:
+    def __new__(cls, words: list[str]) -> Self: ...
+    def volumes(self, program: str) -> list[tuple[int, str, str]]: ...
+    def replayed(self, came: list[tuple[int, str | None, str]], out: str | PathLike[str] | None) -> _Replayed: ...
+
+def fleet(words: list[str]) -> _Replayed: ...
+def fleet_volume(errand: str) -> str: ...
+def recorded(document: str) -> _Told: ...
+def report_of(kind: str, document: str) -> str: ...
+def read_rows(kind: str, path: str | PathLike[str]) -> Table: ...
+def write_trace(trace: ArrowStreamExportable, path: str | PathLike[str]) -> None: ...
 def sweep_cell(errand: str) -> str: ...
 def sweep_table(text: str) -> Table: ...
 def sweep_printed(text: str) -> str: ...

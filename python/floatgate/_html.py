@@ -1,12 +1,21 @@
 """Results in words, and as they look in a notebook."""
 
+import os
 from collections.abc import Mapping
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from arro3.core import Table
 
+from . import _floatgate
+
 STYLE = "border-collapse:collapse;font-variant-numeric:tabular-nums"
+
+
+def write_report(kind: str, document: str, path: "str | os.PathLike[str]") -> None:
+    """Writes the report of a document as one page, which needs no network."""
+    Path(path).write_text(_floatgate.report_of(kind, document), encoding="utf-8")
 
 
 def micros(us: float | None) -> str:
@@ -18,16 +27,22 @@ def micros(us: float | None) -> str:
     if us is None:
         return "-"
     for unit, factor in (("us", 1.0), ("ms", 1e3)):
-        if abs(us) < 1000 * factor:
-            return f"{us / factor:.3g} {unit}"
-    return f"{us / 1e6:.3g} s"
+        if abs(us) < 999.5 * factor:
+            return f"{short(us / factor)} {unit}"
+    return f"{short(us / 1e6)} s"
 
 
 def short(value: float | int | None) -> str:
-    """A number with three digits, or in full if it is a count."""
+    """A number with three digits, or in full if it is a count or large.
+
+    >>> short(1.9), short(2.0), short(0.01234), short(424.0), short(12345.6), short(12345)
+    ('1.90', '2.00', '0.0123', '424', '12,346', '12,345')
+    """
     if value is None:
         return "-"
-    return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
+    if isinstance(value, int) or abs(value) >= 99.95:
+        return f"{value:,.0f}"
+    return f"{value:#.3g}"
 
 
 def sentence(record: Mapping[str, Any], document: Mapping[str, Any]) -> str:
@@ -42,12 +57,8 @@ def sentence(record: Mapping[str, Any], document: Mapping[str, Any]) -> str:
 
 def rows(pairs: list[tuple[str, str]]) -> str:
     """A table of two columns."""
-    cells = (
-        f'<tr><th style="text-align:left;font-weight:normal">{escape(name)}</th>'
-        f'<td style="text-align:right">{escape(value)}</td></tr>'
-        for name, value in pairs
-    )
-    return f'<table style="{STYLE}">{"".join(cells)}</table>'
+    lines = (row_of([escape(name), escape(value)], words=1) for name, value in pairs)
+    return f'<table style="{STYLE}">{"".join(lines)}</table>'
 
 
 def of_run(record: Mapping[str, Any], document: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
@@ -60,10 +71,10 @@ def of_run(record: Mapping[str, Any], document: Mapping[str, Any], summary: Mapp
         ("write amplification", short(summary["write_amplification"])),
         ("blocks erased", short(summary["erases"])),
         ("pages copied", short(summary["copies"])),
-        ("energy", f"{summary['energy_uj'] / 1e6:.3g} J"),
+        ("energy", f"{short(summary['energy_uj'] / 1e6)} J"),
     ]
     if summary["behind_s"] is not None:
-        pairs.append(("behind at the end", f"{summary['behind_s']:.3g} s"))
+        pairs.append(("behind at the end", f"{short(summary['behind_s'])} s"))
     notes = "".join(f"<p>Note: {escape(note)}</p>" for note in document["notes"])
     return (
         f"<div><b>{escape(record['title'])}</b> on {escape(document['trace']['name'])}"
@@ -86,34 +97,37 @@ def of_sweep(document: Mapping[str, Any], cells: list[dict[str, Any]]) -> str:
     """A sweep as a notebook shows it: the varied keys and the main figures of its first rows."""
     varied = ["trace.file" if key["key"] == "trace" else key["key"] for key in document["varied"]]
     head = [*varied, "scheme", "mean response", "p99", "write amplification", "blocks erased"]
-    lines = [row_of([escape(name) for name in head], "th")]
+    words = len(varied) + 1
+    lines = [row_of([escape(name) for name in head], words, "th")]
     for cell in cells[:SHOWN]:
         begin = [escape(str(cell[key])) for key in [*varied, "scheme"]]
         if cell["outcome"] == "ran":
             times = [micros(cell["response_mean_us"]), micros(cell["response_p99_us"])]
             counts = [short(cell["write_amplification"]), short(cell["erases"])]
-            lines.append(row_of([*begin, *times, *counts]))
+            lines.append(row_of([*begin, *times, *counts], words))
         else:
             why = escape(f"{cell['outcome']}: {cell['reason']}")
-            lines.append(f"{row_of(begin)[:-5]}<td colspan=4 style='text-align:left'>{why}</td></tr>")
+            lines.append(f"{row_of(begin, words)[:-5]}<td colspan=4 style='text-align:left'>{why}</td></tr>")
     left = len(cells) - SHOWN
     more = f"<p>and {left} more rows: <code>.table</code></p>" if left > 0 else ""
     notes = "".join(f"<p>Note: {escape(note)}</p>" for note in document["notes"])
     return f'<div><small>{escape(document["device"])}</small><table style="{STYLE}">{"".join(lines)}</table>{more}{notes}</div>'
 
 
-def row_of(cells: list[str], tag: str = "td") -> str:
-    """A row of a table."""
-    return f"<tr>{''.join(f'<{tag}>{cell}</{tag}>' for cell in cells)}</tr>"
+def row_of(cells: list[str], words: int, tag: str = "td") -> str:
+    """A row of a table: so many columns of words, then numbers, which end at the same place."""
+    sides = (f'style="text-align:{"left" if place < words else "right"};padding:1px 8px"' for place in range(len(cells)))
+    return f"<tr>{''.join(f'<{tag} {side}>{cell}</{tag}>' for cell, side in zip(cells, sides, strict=True))}</tr>"
 
 
 def of_fleet(results: list[dict[str, Any]], failures: str | None) -> str:
     """A fleet as a notebook shows it: how write amplification and the 99th percentile spread over the volumes."""
-    lines = [row_of(["scheme", "volumes", "figure", "min", "median", "p95", "max"], "th")]
+    lines = [row_of(["scheme", "over volumes", "volumes", "min", "median", "p95", "max"], 2, "th")]
     for result in results:
-        for key, tell in (("write_amplification", short), ("response_p99_us", micros)):
+        figures = (("write_amplification", "write amplification", short), ("response_p99_us", "p99 response time", micros))
+        for key, name, tell in figures:
             spread = result[key] or {}
             values = [tell(spread.get(at)) for at in ("min", "median", "p95", "max")]
-            lines.append(row_of([escape(result["scheme"]), short(spread.get("volumes")), key.replace("_", " "), *values]))
+            lines.append(row_of([escape(result["scheme"]), name, short(spread.get("volumes")), *values], 2))
     lost = f"<p>{escape(failures)}</p>" if failures else ""
     return f'<div><table style="{STYLE}">{"".join(lines)}</table>{lost}</div>'

@@ -1,4 +1,4 @@
-"""What is done of a sweep, kept beside the file to come, one line a cell."""
+"""What is done of a sweep or a fleet, kept beside the file to come, one line a cell or a volume."""
 
 import json
 import os
@@ -8,17 +8,17 @@ from typing import IO
 
 from .errors import InputError
 
-HEADER = '{"floatgate_python_sweep":1}\n'
-"""The first line: nobody else's file begins so."""
-
 
 class Journal:
-    """The journal of the sweep that writes ``out``: what came of each cell, by its key.
+    """The journal of the ``work`` (a sweep, a fleet) that writes ``out``: what came of each cell or volume, by its key.
 
     A line that was torn by a stop is dropped; a file that is no journal is left alone.
     """
 
-    def __init__(self, out: Path, fresh: bool) -> None:
+    def __init__(self, out: Path, fresh: bool, work: str) -> None:
+        self.work = work
+        # The first line: nobody else's file begins so.
+        self.header = f'{{"floatgate_python_{work}":1}}\n'
         self.path = out.with_name(f"{out.name}.partial.jsonl")
         self.came: dict[str, str] = {}
         self.file: IO[str] = self.path.open("a+", encoding="utf-8", newline="\n")
@@ -29,11 +29,11 @@ class Journal:
             self.came, good = {}, 0
         self.file.truncate(good)
         if good == 0:
-            self.file.write(HEADER)
+            self.file.write(self.header)
             self.file.flush()
 
     def alone(self) -> None:
-        """Refuses a second sweep with the same file, where the system can tell."""
+        """Refuses a second call with the same file, where the system can tell."""
         try:
             import fcntl
         except ImportError:
@@ -42,17 +42,17 @@ class Journal:
             fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             self.file.close()
-            raise InputError(f"another sweep writes {self.path}") from None
+            raise InputError(f"another {self.work} writes {self.path}") from None
 
     def read(self, lines: Iterable[str]) -> int:
         """Takes the lines, and returns how many bytes of them are good."""
         good = 0
         for number, line in enumerate(lines):
-            if not line.endswith("\n") and (number or HEADER.startswith(line)):
+            if not line.endswith("\n") and (number or self.header.startswith(line)):
                 break
-            if number == 0 and line != HEADER:
+            if number == 0 and line != self.header:
                 self.file.close()
-                raise InputError(f"{self.path} is no journal of a sweep by Python: move it away, or name another file")
+                raise InputError(f"{self.path} is no journal of a {self.work} by Python: move it away, or name another file")
             if number:
                 came: dict[str, str] = json.loads(line)
                 self.came[came["cell"]] = came["came"]
@@ -60,7 +60,7 @@ class Journal:
         return good
 
     def add(self, cell: str, came: str) -> None:
-        """Keeps what came of a cell."""
+        """Keeps what came of one."""
         self.came[cell] = came
         self.file.write(json.dumps({"cell": cell, "came": came}) + "\n")
         self.file.flush()

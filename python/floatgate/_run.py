@@ -9,7 +9,7 @@ from typing import Any
 
 from arro3.core import Table
 
-from . import _floatgate, _html
+from . import _crate, _floatgate, _html, _remote
 from ._policies import Own, Placement, Selection
 from ._progress import Bar, Tell, chosen
 from ._scheme import MakesScheme, OwnScheme
@@ -84,6 +84,10 @@ class Run:
         assert isinstance(made, Table)
         return made
 
+    def report(self, path: "str | os.PathLike[str]") -> None:
+        """Writes the HTML report of ``floatgate run --report``, without the drawing of the slowest request."""
+        _html.write_report("run", self._done["document"], path)
+
     def __str__(self) -> str:
         """What ``floatgate run`` prints."""
         notes = "".join(f"\nNote: {note}\n" for note in self.notes)
@@ -116,6 +120,7 @@ def simulate(
     timeline: bool = False,
     save_state: "str | os.PathLike[str] | None" = None,
     load_state: "str | os.PathLike[str] | None" = None,
+    command: _crate.Program | None = None,
     progress: bool | Tell | None = None,
     **settings: Value,
 ) -> Run:
@@ -141,6 +146,8 @@ def simulate(
         timeline: keeps :attr:`Run.timeline`.
         save_state: the file that the device is saved to once it is aged (docs/states.md).
         load_state: the file of a saved device to begin with.
+        command: a command that knows a scheme of your own, or the folder of its crate (docs/python.md): it plays, and shows no
+            progress.
         progress: whether to show a bar, or a function to tell; by default a bar in terminals and notebooks.
         **settings: further keys in full: ``**{"host.queue_depth": 8}``.
 
@@ -155,6 +162,8 @@ def simulate(
     >>> fast.summary["write_amplification"] > page.summary["write_amplification"]
     True
     """
+    if command is not None and (placement or selection or not isinstance(scheme, (str, NoneType))):
+        raise InputError("command= plays in a process of its own, where there is no Python: leave out what is written in Python")
     own: Own | OwnScheme = Own(placement, selection)
     if not isinstance(scheme, (str, NoneType)):
         if own.placement or own.selection:
@@ -172,10 +181,12 @@ def simulate(
         "--save-state": save_state,
         "--load-state": load_state,
     }
-    words = [*flags(given), *sets(sections)]
+    words = [*_remote.words(named or []), *flags(given), *sets(sections)]
     for name in named or []:
         words += ["--trace", name]
     frame = table(trace) if named is None else None  # type: ignore[arg-type]
+    if command is not None:
+        return Run(_crate.simulate(command, words, frame, requests, timeline))
     tell = chosen(progress)
     try:
         return Run(_floatgate.simulate(words, frame, (requests, timeline), tell, own))

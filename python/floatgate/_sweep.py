@@ -4,15 +4,12 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any, TypeAlias, Union
 
 from arro3.core import Table
 
-from . import _executors, _floatgate, _html
-from ._journal import Journal
-from ._progress import Bar, Tell, chosen
+from . import _crate, _executors, _floatgate, _html, _remote, _work
+from ._progress import Tell
 from ._settings import Settings, Value, flags, sets, text
 from .errors import InputError
 
@@ -62,6 +59,10 @@ class Sweep:
         """Writes the rows: Parquet or CSV by the ending of the name; with ``.json`` the document."""
         _floatgate.sweep_write(self._document, path)
 
+    def report(self, path: "str | os.PathLike[str]") -> None:
+        """Writes the HTML report of ``floatgate sweep --report`` (docs/sweeps.md)."""
+        _html.write_report("sweep", self._document, path)
+
     def __len__(self) -> int:
         return self.table.num_rows
 
@@ -92,6 +93,7 @@ def sweep(
     fresh: bool = False,
     records: bool = False,
     jobs: int | None = None,
+    command: _crate.Program | None = None,
     progress: bool | Tell | None = None,
     **settings: Value,
 ) -> Sweep:
@@ -112,6 +114,8 @@ def sweep(
         fresh: begins anew, whatever a sweep that was stopped has left.
         records: keeps the record of every cell in ``document``.
         jobs: processes at a time, without an executor; one a processor if left out. 1: all in this process.
+        command: a command that knows a scheme of your own, or the folder of its crate: it plays the cells, on all processors of
+            this machine, without an executor.
         progress: whether to show a bar, or a function to tell, in cells.
 
     Raises:
@@ -127,70 +131,49 @@ def sweep(
     names = [scheme] if isinstance(scheme, str) else list(scheme or [])
     varied, picked = words_of(grid, names)
     given = {"--config": config, "--columns": columns, "--trace": trace}
-    plan = _floatgate.SweepPlan([*flags(given), *sets(sections), *varied])
-    cells = plan.cells(program(), records)
-    if picked is not None:
-        wanted = [picked[case] == label for _, label, case, _, _ in cells]
-    else:
-        wanted = [True] * len(cells)
-    path = Path(out) if out is not None else None
-    if path is not None and path.suffix not in (".parquet", ".csv", ".json"):
-        raise InputError(f"{path}: the file name does not tell the format\n  help: end it in .parquet, .csv or .json")
-    journal = Journal(path, fresh) if path is not None else None
-    tell = chosen(progress, "cells")
-    done = False
-    try:
-        came = played([c for c, want in zip(cells, wanted, strict=True) if want], executor, jobs, journal, tell)
-        of_cells = [came[cell[0]] if want else None for cell, want in zip(cells, wanted, strict=True)]
-        swept = Sweep(plan.document(of_cells))
-        if path is not None:
-            swept.write(path)
-        done = True
-        return swept
-    finally:
-        if journal is not None:
-            journal.close(done)
-        if isinstance(tell, Bar):
-            tell.close()
+    copies = _remote.words(traces_of(grid, trace))
+    words = [*copies, *flags(given), *sets(sections), *varied]
+    if command is not None:
+        if executor is not None or picked is not None:
+            raise InputError("a command plays its cells itself: leave the executor out, and name its schemes by scheme=")
+        kept = flags({"--out": out, "--jobs": jobs})
+        return Sweep(_crate.sweep(command, [*words, *kept, *(["--fresh"] if fresh else [])], records))
+    plan = _floatgate.SweepPlan(words)
+    cells = plan.cells(_work.program(), records)
+    wanted = [picked is None or picked[case] == label for _, label, case, _, _ in cells]
+    chosen = [cell for cell, want in zip(cells, wanted, strict=True) if want]
+    # Cells of one key are one run.
+    came: dict[str, _executors.Came] = {key: (refused, "") for key, _, _, _, refused in chosen if refused is not None}
+    errands = {key: errand for key, _, _, errand, _ in chosen if errand is not None}
+    with _work.work("sweep", play, keepable, out, (".parquet", ".csv", ".json"), fresh, progress, "cells") as work:
+        came |= work.done(errands, executor, jobs, already=len(came))
+        swept = Sweep(plan.document([came[cell[0]] if want else None for cell, want in zip(cells, wanted, strict=True)]))
+        if out is not None:
+            swept.write(out)
+    return swept
 
 
-def played(
-    cells: "list[_floatgate._Cell]",
-    executor: _executors.Where,
-    jobs: int | None,
-    journal: Journal | None,
-    tell: Tell | None,
-) -> dict[str, _executors.Came]:
-    """What came of the cells, by their keys; cells of one key are one run."""
-    came: dict[str, _executors.Came] = {}
-    errands: dict[str, str] = {}
-    for key, _, _, errand, refused in cells:
-        if refused is not None:
-            came[key] = refused, ""
-        elif journal is not None and key in journal.came:
-            came[key] = journal.came[key], ""
-        elif errand is not None:
-            errands[key] = errand
-    total = len(came) + len(errands)
-    for key, what in _executors.all_of(errands, executor, jobs):
-        came[key] = what
-        if journal is not None and what[0] is not None and keepable(what[0]):
-            journal.add(key, what[0])
-        if tell is not None:
-            tell("plays", len(came), total)
-    return came
+def traces_of(grid: Grid, trace: "str | os.PathLike[str] | None") -> list[str]:
+    """The traces that a sweep names.
+
+    >>> traces_of({"trace": ["a.csv", "b.csv"]}, None), traces_of([{"trace.file": "a.csv"}], "c.csv")
+    (['a.csv', 'b.csv'], ['a.csv', 'c.csv'])
+    """
+    configurations: Sequence[Mapping[str, Any]] = [grid] if isinstance(grid, Mapping) else grid
+    named = (given[key] for given in configurations for key in ("trace", "trace.file") if key in given)
+    listed = (one for names in named for one in ([names] if isinstance(names, (str, os.PathLike)) else names))
+    return [os.fspath(name) for name in (*listed, *([trace] if trace is not None else []))]
 
 
-def keepable(came: str) -> bool:
+def keepable(came: dict[str, Any]) -> bool:
     """Whether it would be the same tomorrow: a bug may be gone then, and memory be free."""
-    result = json.loads(came)["result"] or {}
+    result = came["result"] or {}
     return "refused" not in result and "bug" not in result
 
 
-def program() -> str:
-    """What tells this program from others: a scheme that was changed and built again is another."""
-    native = os.stat(_floatgate.__file__)
-    return f"{version('floatgate')} {native.st_size} {native.st_mtime_ns}"
+def play(errand: str) -> str:
+    """Plays a cell: what executors are given to do."""
+    return _floatgate.sweep_cell(_work.here(errand))
 
 
 def words_of(grid: Grid, schemes: list[str]) -> tuple[list[str], list[str] | None]:

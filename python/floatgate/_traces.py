@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from arro3.core import Table
 
-from . import _floatgate
+from . import _floatgate, _remote
 from ._settings import Frame, Trace, files, flags, table
 
 
@@ -40,7 +40,8 @@ def read_trace(
     named = files(trace)
     if named is None:
         raise TypeError("this trace is in memory already")
-    return _floatgate.read_trace([*reading(format, columns, volume, page_bytes), "--", *named])
+    words = [*_remote.words(named), *reading(format, columns, volume, page_bytes)]
+    return _floatgate.read_trace([*words, "--", *named])
 
 
 def trace_info(
@@ -67,7 +68,7 @@ def trace_info(
     1000
     """
     named = files(trace)
-    words = reading(format, columns, volume, page_bytes)
+    words = [*_remote.words(named or []), *reading(format, columns, volume, page_bytes)]
     words += flags({"--log-window": log_window})
     frame = table(cast(Frame, trace)) if named is None else None
     info: dict[str, Any] = json.loads(

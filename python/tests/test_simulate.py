@@ -239,3 +239,12 @@ def test_a_run_begins_with_a_saved_device(tmp_path: Path) -> None:
     first = floatgate.simulate("fast", trace=LOAD, run=ageing, save_state=tmp_path / "a.state")
     again = floatgate.simulate(trace=LOAD, load_state=tmp_path / "a.state")
     assert again.counters == first.counters
+
+
+def test_the_report_is_that_of_the_command(command: Command, tmp_path: Path) -> None:
+    # Of several flows the command draws no slowest request either.
+    config = tmp_path / "flows.toml"
+    config.write_text('[[flow]]\nname = "a"\ntrace = "desktop"\n[[flow]]\nname = "b"\ntrace = "desktop"\n')
+    assert command("run", "--config", str(config), "--report", "c.html").returncode == 0
+    floatgate.simulate(config=config).report(tmp_path / "p.html")
+    assert (tmp_path / "p.html").read_bytes() == (tmp_path / "c.html").read_bytes()

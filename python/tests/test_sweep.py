@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import textwrap
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from polars.testing import assert_frame_equal
 import floatgate
 
 from .conftest import Command
+from .executors import Counting, by_dask
 
 LOAD = "skew:space=4096:distinct=2000:writes=3000"
 GRID: dict[str, Any] = {"device.log_percent": [5, 10, 20], "host.queue_depth": "1,8"}
@@ -22,7 +23,7 @@ GRID: dict[str, Any] = {"device.log_percent": [5, 10, 20], "host.queue_depth": "
 @pytest.fixture
 def by_command(command: Command, tmp_path: Path) -> pl.DataFrame:
     words = ["--vary", "device.log_percent=5,10,20", "--vary", "host.queue_depth=1,8", "--trace", LOAD]
-    ran = command("sweep", *words, "--scheme", "fast,page", "--out", "c.parquet")
+    ran = command("sweep", *words, "--scheme", "fast,page", "--out", "c.parquet", "--report", "c.html")
     assert ran.returncode == 0, ran.stderr
     return pl.read_parquet(tmp_path / "c.parquet")
 
@@ -34,6 +35,10 @@ def test_the_same_rows_as_by_the_command(by_command: pl.DataFrame, tmp_path: Pat
     assert out.read_bytes() == (tmp_path / "c.parquet").read_bytes()
     assert not out.with_name("p.parquet.partial.jsonl").exists()
     assert len(swept) == 12
+    swept.report(tmp_path / "p.html")
+    assert (tmp_path / "p.html").read_bytes() == (tmp_path / "c.html").read_bytes()
+    floatgate.sweep({**GRID, "scheme": ["fast", "page"]}, trace=LOAD, jobs=1, records=True).report(tmp_path / "r.html")
+    assert (tmp_path / "r.html").read_bytes() == (tmp_path / "c.html").read_bytes()
     assert "write amplification" in swept._repr_html_()
 
 
@@ -61,23 +66,6 @@ def test_a_refused_cell_is_a_row() -> None:
     assert [row["outcome"] for row in swept.rows] == ["ran", "refused"]
     assert swept.failed[0]["scheme.log_blocks"] == 10**6
     assert swept.failed[0]["reason"]
-
-
-class Counting(ThreadPoolExecutor):
-    """Stops after some cells, and counts them."""
-
-    def __init__(self, most: int) -> None:
-        super().__init__(1)
-        self.most, self.begun = most, 0
-
-    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> "Future[Any]":
-        if self.begun == self.most:
-            raise KeyboardInterrupt
-        self.begun += 1
-        # At once, so that nothing is begun that is not kept.
-        done: Future[Any] = Future()
-        done.set_result(fn(*args, **kwargs))
-        return done
 
 
 def test_a_stopped_sweep_goes_on(by_command: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +100,7 @@ def test_a_file_that_is_no_journal_is_left_alone(tmp_path: Path) -> None:
 KILLER = """
     import os, signal, sys
     import floatgate
-    from floatgate import _executors, _floatgate
+    from floatgate import _floatgate, _sweep
 
     def play(errand):
         # A cell that takes its process with it.
@@ -121,7 +109,7 @@ KILLER = """
         return _floatgate.sweep_cell(errand)
 
     if __name__ == "__main__":
-        _executors.play = play
+        _sweep.play = play
         swept = floatgate.sweep({"host.queue_depth": "1..6"}, scheme="fast", trace=sys.argv[1], jobs=2)
         print(*(row["outcome"] for row in swept.rows), swept.failed[0]["reason"])
 """
@@ -150,33 +138,12 @@ def test_what_concerns_all_cells_is_told_before_anything_runs(tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == []
 
 
-DASK = """
-    import os, signal, sys, threading, time
-    import floatgate
-    from distributed import Client, LocalCluster
-
-    if __name__ == "__main__":
-        with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
-            pids = sorted(client.run(os.getpid).values())
-            killed = []
-
-            def tell(phase, done, total):
-                if done >= 20 and not killed:
-                    os.kill(pids[0], signal.SIGKILL)
-                    killed.append(pids[0])
-
-            swept = floatgate.sweep({"host.queue_depth": "1..200"}, client, scheme="fast", trace=sys.argv[1], progress=tell)
-            after = sorted(client.run(os.getpid).values())
-            print(len(swept), len(swept.failed), len(killed), killed[0] in after)
+BY_DASK = """swept = floatgate.sweep({"host.queue_depth": "1..200"}, client, scheme="fast", trace=sys.argv[1], progress=tell)
             swept.write(sys.argv[2])
-"""
+            print(len(swept), len(swept.failed))"""
 
 
 def test_dask_with_a_worker_killed_in_the_middle(tmp_path: Path) -> None:
-    script = tmp_path / "sweep.py"
-    script.write_text(textwrap.dedent(DASK))
-    words = [sys.executable, str(script), LOAD, str(tmp_path / "d.parquet")]
-    ran = subprocess.run(words, capture_output=True, text=True, timeout=240, check=False)
-    assert ran.stdout.split() == ["200", "0", "1", "False"], ran.stderr
+    assert by_dask(tmp_path, BY_DASK, LOAD, str(tmp_path / "d.parquet")) == ["200", "0", "1", "False"]
     here = floatgate.sweep({"host.queue_depth": "1..200"}, scheme="fast", trace=LOAD)
     assert_frame_equal(pl.read_parquet(tmp_path / "d.parquet"), pl.DataFrame(here.table))

@@ -142,6 +142,9 @@ pub struct ColumnsArgs {
     /// time=When:us,offset=LBA:sectors,size=Len:B,op=Type by name (docs/formats.md)
     #[arg(long, value_name = "COLUMNS")]
     pub columns: Option<String>,
+    /// Where a trace lies that is called otherwise: a copy of what an address names
+    #[arg(long, hide = true, num_args = 2, value_names = ["NAME", "FILE"])]
+    pub copy: Vec<String>,
 }
 
 /// What `run`, `compare`, `sweep` and `fleet` have in common.

@@ -25,8 +25,8 @@ impl Laid {
     ///
     /// # Errors
     /// If they cannot be written.
-    pub fn write(self, mut table: TableWriter) -> Result<TableSummary, TraceError> {
-        for text in self.texts {
+    pub fn write(&self, mut table: TableWriter) -> Result<TableSummary, TraceError> {
+        for text in &self.texts {
             table.text(text);
         }
         self.rows.iter().try_for_each(|row| table.row(row))?;

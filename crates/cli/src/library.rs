@@ -6,15 +6,18 @@ use floatgate_trace::stats::Statistics;
 pub use floatgate_catalog::Scheme;
 
 pub use crate::args::{FleetArgs, InfoArgs, RunArgs, SweepArgs};
+pub use crate::commands::fleet::elsewhere::{
+    Came as VolumeCame, Errand as VolumeErrand, Split as SplitFleet, play as play_volume,
+};
 pub use crate::commands::fleet::{Asked as Fleet, Replayed};
 pub use crate::commands::single::{Ready, Single};
-pub use crate::commands::sweep::Planned;
 pub use crate::commands::sweep::elsewhere::{Errand, Sent, play};
 pub use crate::commands::sweep::play::Played;
 pub use crate::commands::sweep::rows::{laid, text as sweep_text, write as write_sweep};
+pub use crate::commands::sweep::{Planned, html as sweep_html};
 pub use crate::config::sizing::quietly;
 pub use crate::laid::Laid;
-pub use crate::report::{text, why};
+pub use crate::report::{fleet_html, html as run_html, text, why};
 pub use crate::traces::{About, Decoded, Frame};
 
 use crate::Cli;

@@ -45,6 +45,11 @@ impl Bar {
         Self(bar)
     }
 
+    /// One that nobody sees.
+    pub fn silent() -> Self {
+        Self(ProgressBar::hidden())
+    }
+
     /// So many more are done.
     pub fn add(&self, n: u64) {
         self.0.inc(n);

@@ -1,13 +1,13 @@
 //! Opening traces: files, several files as one, those that are part of the program, and what generators make.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use floatgate_sim::record;
 use floatgate_trace::{
     Cause, Counts, Format, Layout, OpenOptions, PageCache, Reader, Request, Spool, StreamFrom,
-    TraceError, generate, guess, open, open_merged_with, open_reader, table,
+    TraceError, generate, guess, open, open_copy, open_merged_with, open_reader, table,
 };
 
 use crate::args::{ColumnsArgs, ReadArgs};
@@ -71,6 +71,8 @@ pub struct Choice {
     spools: HashMap<String, Spool>,
     /// Those that are no files but in memory, by name.
     frames: HashMap<String, Frame>,
+    /// Those that lie elsewhere than their names say.
+    copies: HashMap<String, PathBuf>,
     options: OpenOptions,
     /// How a format is named.
     format_flag: &'static str,
@@ -88,6 +90,7 @@ impl Choice {
             files: files.to_vec(),
             spools: HashMap::new(),
             frames: HashMap::new(),
+            copies: copies(&read.columns),
             options: OpenOptions {
                 format: read.from.as_deref().map(format).transpose()?,
                 columns: columns("--columns", read.columns.columns.as_deref())?,
@@ -114,6 +117,7 @@ impl Choice {
         let at = |key: &'static str| move |problem: Problem| problem.at(&settings.place(key));
         let in_settings = columns("trace.columns", settings.text("trace.columns"));
         let in_settings = in_settings.map_err(at("trace.columns"))?;
+        let copies = copies(given);
         let given = columns("--columns", given.columns.as_deref())?;
         // What the command line says wins over what a file says.
         let format = settings.text("trace.format").filter(|_| given.is_none());
@@ -131,6 +135,7 @@ impl Choice {
             files,
             spools: HashMap::new(),
             frames: HashMap::new(),
+            copies,
             options: OpenOptions {
                 format: format
                     .map(self::format)
@@ -159,9 +164,10 @@ impl Choice {
     /// The same where names of files count from that folder.
     #[must_use]
     pub fn in_folder(mut self, folder: &Path) -> Self {
-        for file in &mut self.files {
+        for file in &self.files {
             if !is_bundled(file) && !is_generator(file) {
-                *file = folder.join(&*file).display().to_string();
+                let copy = self.copies.entry(file.clone());
+                copy.or_insert_with(|| folder.join(file));
             }
         }
         self
@@ -197,9 +203,11 @@ impl Choice {
             if is_generator(file) {
                 return format!("generated {file}");
             }
-            let path = Path::new(file);
+            let copy = self.copies.get(file).map(|copy| (file, copy.as_path()));
+            let path = copy.map_or(Path::new(file), |(_, copy)| copy);
             let whole = path.canonicalize().unwrap_or_else(|_| path.into());
-            format!("{whole:?} {}", file_state(path))
+            let called = copy.map_or(String::new(), |(name, _)| format!("{name} "));
+            format!("{called}{whole:?} {}", file_state(path))
         });
         format!("{:?} {:?}", files.collect::<Vec<_>>(), self.options)
     }
@@ -218,6 +226,7 @@ impl Choice {
             files: vec![file.clone()],
             spools: self.spools.clone(),
             frames: self.frames.clone(),
+            copies: self.copies.clone(),
             options: self.options.clone(),
             format_flag: self.format_flag,
             by_process: self.by_process.clone(),
@@ -230,10 +239,19 @@ impl Choice {
     /// If a folder cannot be read, or has no file.
     pub fn with_folders_read(mut self) -> Outcome<Self> {
         let mut files = Vec::new();
-        for file in self.files {
-            match Path::new(&file).is_dir() {
-                true => files.extend(files_of(&file)?),
-                false => files.push(file),
+        for file in std::mem::take(&mut self.files) {
+            let copy = self.copies.get(&file).cloned();
+            let folder = copy.as_deref().unwrap_or(Path::new(&file));
+            if !folder.is_dir() {
+                files.push(file);
+                continue;
+            }
+            for name in files_of(folder)? {
+                let called = Path::new(&file).join(&name).display().to_string();
+                if copy.is_some() {
+                    self.copies.insert(called.clone(), folder.join(&name));
+                }
+                files.push(called);
             }
         }
         self.files = files;
@@ -254,6 +272,9 @@ impl Choice {
             }
             if is_generator(file) {
                 return generate::open(file, options);
+            }
+            if let Some(copy) = self.copies.get(file) {
+                return open_copy(file, copy, options).map_err(|error| say_where(error, copy));
             }
             match self.spools.get(file) {
                 Some(spool) => spool.open(options),
@@ -324,6 +345,14 @@ impl Choice {
     }
 }
 
+/// Where traces lie, by their names.
+fn copies(given: &ColumnsArgs) -> HashMap<String, PathBuf> {
+    let pairs = given.copy.chunks_exact(2);
+    pairs
+        .map(|pair| (pair[0].clone(), PathBuf::from(&pair[1])))
+        .collect()
+}
+
 /// A file of that name goes before a generator.
 fn is_generator(name: &str) -> bool {
     generate::is_generated(name) && !Path::new(name).exists()
@@ -371,26 +400,34 @@ pub fn pagecache(key: &str, text: Option<&str>) -> Outcome<Option<PageCache>> {
     cache.map_err(|error| Problem::new(format!("{key}: {error}")))
 }
 
-/// The files of a folder, without hidden ones.
-fn files_of(folder: &str) -> Outcome<Vec<String>> {
+/// The names of the files of a folder, without hidden ones.
+fn files_of(folder: &Path) -> Outcome<Vec<String>> {
+    let shown = folder.display();
     let failed =
-        |error: std::io::Error| Problem::new(format!("cannot read the folder {folder}: {error}"));
+        |error: std::io::Error| Problem::new(format!("cannot read the folder {shown}: {error}"));
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        let hidden = path
-            .file_name()
-            .is_some_and(|name| name.to_string_lossy().starts_with('.'));
-        if path.is_file() && !hidden {
-            files.push(path.display().to_string());
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.path().is_file() && !name.starts_with('.') {
+            files.push(name);
         }
     }
     if files.is_empty() {
-        return Err(Problem::new(format!("the folder {folder} has no file"))
-            .help("name a folder of traces"));
+        return Err(
+            Problem::new(format!("the folder {shown} has no file")).help("name a folder of traces")
+        );
     }
     files.sort();
     Ok(files)
+}
+
+/// A copy that is not there: the name alone does not say where it was looked for.
+fn say_where(mut error: TraceError, copy: &Path) -> TraceError {
+    if !copy.exists() {
+        error.hint = Some(format!("it should lie at {}", copy.display()));
+    }
+    error
 }
 
 /// A trace that is not there may be meant to be a bundled one.

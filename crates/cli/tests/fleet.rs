@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Place, cell, rows};
+use floatgate::library::{Fleet, Replayed, SplitFleet, VolumeErrand, fleet_args, play_volume};
 use floatgate_sim::record::bench::{BenchDocument, BenchOutcome};
 use floatgate_sim::record::fleet::FleetDocument;
 use parquet::record::{Field, Row};
@@ -365,4 +366,86 @@ fn a_benchmark_measures_every_scheme_or_says_why_not() {
         "{}",
         ran.err
     );
+}
+
+/// What came of a fleet, to be compared.
+fn told(replayed: &Replayed) -> (String, Vec<Vec<u64>>, Vec<String>, Option<String>) {
+    let failures = replayed.failures.as_ref().err();
+    (
+        serde_json::to_string(&replayed.summary).expect("text"),
+        replayed.rows.rows.clone(),
+        replayed.rows.texts.clone(),
+        failures.map(ToString::to_string),
+    )
+}
+
+/// Volumes that are sent in words and replayed elsewhere, where the trace may lie in another folder, come to the same fleet.
+#[test]
+fn volumes_that_are_replayed_elsewhere_come_to_the_same_fleet() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("t")).unwrap();
+    place.file("t/a.csv", alibaba(3, 6_000));
+    place.file("t/b.csv", format!("{}nonsense\n", alibaba(2, 1_500)));
+    let (program, folder) = (floatgate::Cli::new(), place.path("t").display().to_string());
+    let words: Vec<String> = [
+        "--volumes-by",
+        "file",
+        "--scheme",
+        "page,fast",
+        "--",
+        &folder,
+    ]
+    .map(Into::into)
+    .into();
+    let (args, schemes) = (fleet_args(&words).unwrap(), program.schemes());
+    let here = Fleet::of(&args, schemes).unwrap();
+    let here = here.replay(&args, &|| {}, &mut |_| {}).unwrap();
+    assert!(here.failures.is_err(), "a volume ends in nonsense");
+    let split = SplitFleet::of(&args, schemes, &|| {}).unwrap();
+    let sent = split.sent(&args, &words, "");
+    assert_eq!(sent.len(), 3, "of b.csv nothing can be replayed");
+    let mut came = Vec::new();
+    came.resize_with(split.volumes(), || None);
+    for volume in &sent {
+        let text = serde_json::to_string(&volume.errand).unwrap();
+        let errand: VolumeErrand = serde_json::from_str(&text).unwrap();
+        let args = fleet_args(&errand.words).unwrap();
+        let played = play_volume(&errand, &args, schemes, &|| {}).unwrap();
+        let text = serde_json::to_string(&played).unwrap();
+        came[volume.volume] = Some(Ok(serde_json::from_str(&text).unwrap()));
+    }
+    assert_eq!(told(&split.replayed(came).unwrap()), told(&here));
+    // A trace that is another one by now.
+    place.file("t/a.csv", alibaba(3, 6_001));
+    let other = play_volume(&sent[0].errand, &args, schemes, &|| {}).unwrap_err();
+    assert!(
+        other.message().contains("comes to other runs here"),
+        "{other}"
+    );
+}
+
+/// What an address names lies in a copy; results and messages say the address.
+#[test]
+fn a_copy_stands_for_what_an_address_names() {
+    let place = Place::new();
+    place.file("copy.csv", alibaba(2, 3_000));
+    place.file("broken.csv", format!("{}nonsense\n", alibaba(2, 3_000)));
+    let by_name = place.run("run --trace copy.csv --json").ok().document();
+    let words = "run --copy s3://bucket/a.csv copy.csv --trace s3://bucket/a.csv --json";
+    let by_address = place.run(words).ok().document();
+    assert_eq!(by_address.results, by_name.results);
+    assert_eq!(by_address.trace.name, "s3://bucket/a.csv");
+    let fleet = "fleet --copy s3://bucket/a.csv copy.csv s3://bucket/a.csv --out f.csv";
+    place.run(fleet).ok();
+    place.run("fleet copy.csv --out g.csv").ok();
+    let read = |file: &str| std::fs::read_to_string(place.path(file)).unwrap();
+    assert_eq!(read("f.csv"), read("g.csv"));
+    for (copy, told) in [
+        ("broken.csv", "s3://bucket/a.csv, line 3001"),
+        ("nowhere.csv", "it should lie at nowhere.csv"),
+    ] {
+        let words = format!("run --copy s3://bucket/a.csv {copy} --trace s3://bucket/a.csv");
+        let ran = place.run(&words);
+        assert!(ran.code == 2 && ran.err.contains(told), "{}", ran.err);
+    }
 }

@@ -8,6 +8,7 @@ mod frames;
 mod own;
 mod policies;
 mod pulse;
+mod recorded;
 mod run;
 mod scheme;
 mod sweep;
@@ -43,7 +44,9 @@ mod _floatgate {
     #[pymodule_export]
     use crate::flash::{FlashHandle, SpareArea, Token};
     #[pymodule_export]
-    use crate::fleet::fleet;
+    use crate::fleet::{FleetPlan, fleet, fleet_volume};
+    #[pymodule_export]
+    use crate::recorded::{read_rows, recorded, report_of, write_trace};
     #[pymodule_export]
     use crate::run::simulate;
     #[pymodule_export]

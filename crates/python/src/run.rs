@@ -3,25 +3,24 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use floatgate::errors::{Outcome, Problem};
-use floatgate::library::{Frame, Ready, RunArgs, Scheme, Single, run_args, text, why as why_text};
+use floatgate::errors::Outcome;
+use floatgate::library::{Frame, Ready, RunArgs, Scheme, Single, run_args};
 use floatgate_sim::blocks::{self, BlockRow};
 use floatgate_sim::clock::{Does, Operation};
-use floatgate_sim::record::sweep::SweepFigures;
 use floatgate_sim::record::{Document, Outcome as Played};
 use floatgate_sim::requests::{self, RequestRow};
 use floatgate_sim::run::{Besides, Progress};
+use floatgate_sim::timeline;
 use floatgate_sim::why::Why;
-use floatgate_sim::{series_file, timeline};
 use floatgate_trace::columns::{Column, Kind, NONE};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3_arrow::PyTable;
 
-use crate::errors::json;
 use crate::frames;
 use crate::own::{self, Own};
 use crate::pulse::{Pulse, interruptible};
+use crate::recorded::told;
 use crate::tables::Rows;
 
 /// What a trace in memory is called: no file has this name.
@@ -61,7 +60,6 @@ fn operation_cells(operation: &Operation) -> [u64; OPERATIONS.len()] {
 /// What a run leaves.
 struct Done {
     document: Document,
-    figures: SweepFigures,
     requests: Option<Rows>,
     operations: Option<Rows>,
     blocks: Rows,
@@ -162,36 +160,22 @@ fn play(ready: &Ready<'_>, slowest: usize, wanted: Wanted, pulse: &mut Pulse) ->
     {
         record.scheme = name;
     }
-    let record = document.results.first().and_then(Played::record);
-    let record = record.ok_or_else(|| Problem::bug("a run without a record"))?;
-    let figures = SweepFigures::of(record, ready.span_s(), record.time.behind_s);
     let mut blocks = Rows::new(blocks::COLUMNS);
     of_blocks.iter().for_each(|row| blocks.row(&row.cells()));
     Ok(Done {
-        figures,
+        document,
         requests,
         operations: operations.map(RefCell::into_inner),
         blocks,
-        document,
     })
 }
 
 /// The same as Python has it: texts of JSON, and tables.
 fn given(py: Python<'_>, done: Done) -> PyResult<Bound<'_, PyDict>> {
-    let record = done.document.results.first().and_then(Played::record);
     let table = |rows: Option<Rows>| -> PyResult<Option<Bound<'_, PyAny>>> {
         rows.map(|rows| rows.finish()?.into_arro3(py)).transpose()
     };
-    let mut series = Rows::new(series_file::COLUMNS);
-    if let Some(record) = record {
-        series_file::rows(&record.series).for_each(|row| series.row(&row));
-    }
-    let text = record.map(|record| format!("{}{}", text::of(record), why_text::of(record)));
-    let out = PyDict::new(py);
-    out.set_item("document", json(&done.document)?)?;
-    out.set_item("summary", json(&done.figures)?)?;
-    out.set_item("text", text)?;
-    out.set_item("timeseries", table(Some(series))?)?;
+    let out = told(py, &done.document)?;
     out.set_item("blocks", table(Some(done.blocks))?)?;
     out.set_item("requests", table(done.requests)?)?;
     out.set_item("timeline", table(done.operations)?)?;

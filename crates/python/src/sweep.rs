@@ -17,11 +17,13 @@ use crate::pulse::interruptible;
 use crate::schemes;
 use crate::tables::Rows;
 
-fn read<T: DeserializeOwned>(text: &str) -> Outcome<T> {
+/// What was sent.
+pub fn read<T: DeserializeOwned>(text: &str) -> Outcome<T> {
     serde_json::from_str(text).map_err(|error| Problem::bug(error.to_string()))
 }
 
-fn written(value: &impl Serialize) -> Outcome<String> {
+/// What is to be sent.
+pub fn written(value: &impl Serialize) -> Outcome<String> {
     serde_json::to_string(value).map_err(|error| Problem::bug(error.to_string()))
 }
 

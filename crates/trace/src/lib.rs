@@ -63,7 +63,7 @@ mod write;
 pub use error::{Cause, Position, TraceError};
 pub use formats::{AddressUnit, BlockEvent, Format, TimeUnit};
 pub use layout::{Layout, LayoutError, guess};
-pub use open::{open, open_merged, open_merged_with, open_reader};
+pub use open::{open, open_copy, open_merged, open_merged_with, open_reader};
 pub use options::{OpenOptions, StreamFrom};
 pub use pagecache::{Count, Filter, PageCache};
 pub use reader::Reader;

@@ -29,13 +29,20 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// If the file cannot be read or decompressed, is empty, or its format is not recognised.
 pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Reader, TraceError> {
     let path = path.as_ref();
-    let name = path.display().to_string();
-    let file = File::open(path).map_err(|e| TraceError::io(&name, "cannot open the trace", &e))?;
+    open_copy(&path.display().to_string(), path, options)
+}
+
+/// Opens a trace that is called `name` and of which `path` is a copy.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_copy(name: &str, path: &Path, options: &OpenOptions) -> Result<Reader, TraceError> {
+    let file = File::open(path).map_err(|e| TraceError::io(name, "cannot open the trace", &e))?;
     if file.metadata().is_ok_and(|m| m.is_dir()) {
-        return Err(TraceError::file(&name, "this is a directory").hint("name a trace file"));
+        return Err(TraceError::file(name, "this is a directory").hint("name a trace file"));
     }
     let total = source::length(&file);
-    open_with(&name, Box::new(file), Some(path), total, options)
+    open_with(name, Box::new(file), Some(path), total, options)
 }
 
 /// Opens a trace from a stream: bytes in memory, a pipe.

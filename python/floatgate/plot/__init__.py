@@ -77,15 +77,16 @@ def headed(title: str) -> str:
 
 
 def measured(name: str, values: Iterable[float]) -> tuple[str, float]:
-    """A figure in words, and what to divide it by: times in a unit that suits the largest.
+    """A figure in words, and what to divide it by: times and bytes in a unit that suits the largest.
 
-    >>> measured("response_mean_us", [20.0, 3.5e8]), measured("erases", [3])
-    (('response mean (s)', 1000000.0), ('erases', 1.0))
+    >>> measured("response_mean_us", [20.0, 3.5e8]), measured("erases", [3]), measured("map_memory_bytes", [61440.0])
+    (('response mean (s)', 1000000.0), ('erases', 1.0), ('map memory (KiB)', 1024.0))
     """
     title, largest = spoken(name), max(values, default=0.0)
-    for unit, factor in (("s", 1e6), ("ms", 1e3)):
-        if title.endswith("(us)") and largest >= 10 * factor:
-            return f"{title[:-3]}{unit})", factor
+    larger = (("us", "s", 1e6), ("us", "ms", 1e3), ("bytes", "GiB", 2.0**30), ("bytes", "MiB", 2.0**20), ("bytes", "KiB", 2.0**10))
+    for small, unit, factor in larger:
+        if title.endswith(f"({small})") and largest >= 10 * factor:
+            return f"{title[: -len(small) - 1]}{unit})", factor
     return title, 1.0
 
 

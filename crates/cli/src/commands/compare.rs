@@ -349,6 +349,7 @@ fn finish(
 ) -> Outcome<()> {
     let seen = scan.seen(&study.plan);
     for record in rows.iter_mut().flatten() {
+        record.time.arrivals_s = Some(seen.span_s);
         record.time.behind_s = notes::behind_s(record, &study.plan, seen.span_s);
     }
     if let Some(i) = rows

@@ -266,17 +266,13 @@ impl Ready<'_> {
     pub fn document(&self, mut record: Record) -> Document {
         let (study, plan) = (&self.study, &self.study.plan);
         record.scheme.clone_from(&self.variant.label);
+        record.time.arrivals_s = Some(self.seen.span_s);
         if self.traffic.is_none() {
             record.time.behind_s = notes::behind_s(&record, plan, self.seen.span_s);
         }
         let notes = notes::of(&[&record], plan, &study.settings, &self.seen);
         let results = vec![record::Outcome::Record(Box::new(record))];
         document(&self.about, plan, results, notes)
-    }
-
-    /// Seconds from the first to the last arrival, as they are played.
-    pub fn span_s(&self) -> f64 {
-        self.seen.span_s
     }
 }
 

@@ -9,6 +9,7 @@ use floatgate_sim::record::{
     RunSettings, SCHEMA, SlcSettings,
 };
 use floatgate_trace::{Op, Request};
+use twox_hash::XxHash3_128;
 
 use super::variant::Variant;
 use crate::PROGRAM;
@@ -21,6 +22,12 @@ use crate::notes::{Seen, WriteSizes};
 use crate::output;
 use crate::states::Saved;
 use crate::traces::{About, Choice};
+
+/// What determines something, in short.
+pub fn in_short(all: &impl std::fmt::Debug) -> String {
+    let text = format!("{all:?}");
+    format!("{:032x}", XxHash3_128::oneshot(text.as_bytes()))
+}
 
 /// Settings that are right one by one and together, and the trace they are about.
 pub struct Study {

@@ -13,6 +13,8 @@ use crate::metrics::{self, Latencies, Metrics};
 pub struct Time {
     /// From the first arrival to the latest completion, s.
     pub elapsed_s: f64,
+    /// From the first arrival to the last, as the run plays them, s. `null` where the trace was not read before the run.
+    pub arrivals_s: Option<f64>,
     /// Response times: from arrival to completion; from issue in a closed loop.
     pub response: Responses,
     /// Response times of the reads and writes of the same trace when requests come one at a time (a closed loop of one) to
@@ -54,6 +56,7 @@ impl Time {
         let written = from.host.page_writes as f64;
         Self {
             elapsed_s,
+            arrivals_s: None,
             response: Responses::of(&m.reads, &m.writes, &m.trims, &m.flushes),
             alone: None,
             behind_s: None,

@@ -42,15 +42,20 @@ pub struct Input {
 }
 
 impl Input {
-    /// Reads all files once. `beat` is called now and then meanwhile.
+    /// Reads all files once. `bar` makes what shows how far it is; `beat` is called now and then meanwhile.
     ///
     /// # Errors
     /// If none of them has a volume, or the temporary file cannot be written.
-    pub fn read(choice: Choice, by: Option<VolumesBy>, beat: &dyn Fn()) -> Outcome<Self> {
+    pub fn read(
+        choice: Choice,
+        by: Option<VolumesBy>,
+        bar: fn(u64, &str) -> Bar,
+        beat: &dyn Fn(),
+    ) -> Outcome<Self> {
         let files: Vec<Choice> = choice.each().collect();
         let labels = labels(&files);
         let sizes = files.iter().map(|file| file_bytes(&file.name()));
-        let bar = Bar::new(sizes.sum(), "bytes of the trace");
+        let bar = bar(sizes.sum(), "bytes of the trace");
         let mut splitter = Splitter::new()?;
         let mut counts = Counts::default();
         let mut broken: Vec<(String, TraceError)> = Vec::new();

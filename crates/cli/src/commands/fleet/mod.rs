@@ -1,9 +1,12 @@
 //! `floatgate fleet`: a trace of many volumes, replayed one device a volume.
 
+pub mod elsewhere;
 mod input;
 mod play;
 mod rows;
 mod summary;
+
+use std::path::Path;
 
 use floatgate_catalog::Scheme;
 use floatgate_sim::record::fleet::FleetDocument;
@@ -15,6 +18,7 @@ use crate::config::sizing::Failure;
 use crate::errors::{Outcome, Problem};
 use crate::laid::Laid;
 use crate::output;
+use crate::progress::Bar;
 use crate::table::some;
 
 use input::Input;
@@ -66,12 +70,28 @@ pub struct Replayed {
     pub failures: Outcome<()>,
 }
 
+impl Replayed {
+    /// Writes the rows, and nothing else: Parquet or CSV by the ending of the name.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn write(&self, path: &Path) -> Outcome<()> {
+        self.rows.write(rows::create(path)?)?;
+        Ok(())
+    }
+}
+
 impl<'a> Asked<'a> {
     /// Reads and checks the settings, and whether the files can be written that are asked for.
     ///
     /// # Errors
     /// Points at what is wrong.
     pub fn of(args: &FleetArgs, schemes: &'a [Scheme]) -> Outcome<Self> {
+        Self::in_folder(args, schemes, None)
+    }
+
+    /// The same where names of traces count from a folder.
+    fn in_folder(args: &FleetArgs, schemes: &'a [Scheme], folder: Option<&Path>) -> Outcome<Self> {
         let files: Vec<String> = [&args.traces[..], &args.setup.trace[..]].concat();
         let mut study = Study::of(&args.setup, &files, schemes)?;
         if files.is_empty() && study.settings.get("trace.file").is_none() {
@@ -82,6 +102,9 @@ impl<'a> Asked<'a> {
         let chosen = chosen(args, &study, schemes)?;
         let named: Vec<&Scheme> = chosen.iter().map(|variant| variant.scheme).collect();
         study.settings.check_options(&named)?;
+        if let Some(folder) = folder {
+            study.choice = study.choice.in_folder(folder);
+        }
         study.choice = study.choice.with_folders_read()?;
         let outputs = [
             (REPORT_FLAG, args.setup.report.as_deref()),
@@ -107,16 +130,29 @@ impl<'a> Asked<'a> {
         tell: &mut dyn FnMut(&str),
     ) -> Outcome<Replayed> {
         let (study, chosen) = (&self.study, &self.chosen);
-        let input = Input::read(study.choice.clone(), args.volumes_by, beat)?;
+        let input = self.input(args, Bar::new, beat)?;
         tell(&format!("Trace:  {}", input.describe()));
         let fleet = Fleet::new(study, &input, self.schemes, chosen, args.jobs, beat);
         tell(&format!("Device: {}; {}", fleet.describe(), fleet.limits()));
-        let rows = fleet.play();
-        Ok(Replayed {
-            summary: summary::of(study, &input, chosen, fleet.describe(), &rows),
-            failures: failures(&input, chosen, &rows),
-            rows: rows::laid(&input, chosen, &rows),
-        })
+        Ok(self.replayed(&input, fleet.describe(), &fleet.play()))
+    }
+
+    fn input(
+        &self,
+        args: &FleetArgs,
+        bar: fn(u64, &str) -> Bar,
+        beat: &dyn Fn(),
+    ) -> Outcome<Input> {
+        Input::read(self.study.choice.clone(), args.volumes_by, bar, beat)
+    }
+
+    fn replayed(&self, input: &Input, device: String, rows: &[rows::Row]) -> Replayed {
+        let (study, chosen) = (&self.study, &self.chosen);
+        Replayed {
+            summary: summary::of(study, input, chosen, device, rows),
+            failures: failures(input, chosen, rows),
+            rows: rows::laid(input, chosen, rows),
+        }
     }
 }
 

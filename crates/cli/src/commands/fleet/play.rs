@@ -96,10 +96,7 @@ impl<'a> Fleet<'a> {
         let requests_of = |volume: usize| volumes[volume].requests;
         let devices = parallel::all(volumes.len(), self.workers, requests_of, |volume| {
             bar.message(format!("device of {}", volumes[volume].name));
-            // Work that is ended unwinds; a thread that died of it would be told as a panic.
-            let device = catch_unwind(AssertUnwindSafe(|| self.device(&volumes[volume])));
-            let device =
-                device.unwrap_or_else(|_| Err(Failure::Bug("it could not be sized".into())));
+            let device = self.sized(&volumes[volume]);
             bar.add(volumes[volume].requests);
             device
         });
@@ -124,6 +121,16 @@ impl<'a> Fleet<'a> {
         rows
     }
 
+    /// What comes of one volume under every scheme.
+    pub fn volume(&self, entry: &'a Entry, bar: &Bar) -> Vec<Result<Measured, Failure>> {
+        let device = self.sized(entry);
+        let run = |variant| match &device {
+            Ok(device) => self.run(entry, variant, device, bar),
+            Err(failure) => Err(failure.clone()),
+        };
+        self.chosen.iter().map(run).collect()
+    }
+
     /// A source of a volume's requests, unless they could not be read.
     fn source(&self, entry: &'a Entry) -> Result<VolumeSource<'a>, Failure> {
         let failed = |error: &String| Failure::Trace(error.clone());
@@ -135,6 +142,12 @@ impl<'a> Fleet<'a> {
             Some(volume) => Ok(VolumeSource(self.input.split.read(volume))),
             None => Err(Failure::Bug("a volume was lost".into())),
         }
+    }
+
+    fn sized(&self, entry: &'a Entry) -> Result<Sized, Failure> {
+        // Work that is ended unwinds; a thread that died of it would be told as a panic.
+        catch_unwind(AssertUnwindSafe(|| self.device(entry)))
+            .unwrap_or_else(|_| Err(Failure::Bug("it could not be sized".into())))
     }
 
     /// The device that `run` or `compare` would give the volume.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use floatgate_sim::record::Record;
 use floatgate_trace::columns::{Column, Kind, NONE, TableWriter};
+use serde::{Deserialize, Serialize};
 
 use super::input::Input;
 use crate::commands::variant::Variant;
@@ -24,7 +25,7 @@ pub struct Row {
 }
 
 /// What is kept of a run: a fleet has too many for their records.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Measured {
     /// Pages that the host wrote: what volumes are weighted by.
     pub host_page_writes: u64,

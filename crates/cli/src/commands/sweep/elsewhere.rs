@@ -9,12 +9,11 @@ use floatgate_sim::record::{self, Failed, Reason};
 use floatgate_sim::run::Progress;
 use floatgate_sim::streamed::Streamed;
 use serde::{Deserialize, Serialize};
-use twox_hash::XxHash3_128;
 
 use super::play::{self, Cell, Played};
 use super::{Given, Planned, cases, document};
 use crate::args::SweepArgs;
-use crate::commands::study::failed;
+use crate::commands::study::{failed, in_short};
 use crate::config::resolve::Plan;
 use crate::errors::{Outcome, Problem};
 use crate::memory;
@@ -74,11 +73,6 @@ pub struct Sent {
     pub case: usize,
     /// What to send, or what came of it already: it is refused.
     pub errand: Result<Errand, Played>,
-}
-
-fn in_short(configuration: &impl std::fmt::Debug) -> String {
-    let text = format!("{configuration:?}");
-    format!("{:032x}", XxHash3_128::oneshot(text.as_bytes()))
 }
 
 impl Planned<'_> {

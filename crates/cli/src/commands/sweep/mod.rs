@@ -281,9 +281,14 @@ fn finish(args: &SweepArgs, document: &SweepDocument) -> Outcome<()> {
         output::print(&format!("\n{table}{notes}\n"))?;
     }
     match &args.setup.report {
-        Some(path) => write_report(path, &report::sweep_html(&document::for_report(document))),
+        Some(path) => write_report(path, &html(document)),
         None => Ok(()),
     }
+}
+
+/// The report of a sweep, without its records.
+pub fn html(document: &SweepDocument) -> String {
+    report::sweep_html(&document::for_report(document))
 }
 
 #[cfg(test)]

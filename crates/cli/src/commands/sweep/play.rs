@@ -79,6 +79,7 @@ pub fn record(
 ) -> Result<record::Record, Failure> {
     let mut record = guarded(|| run(&variant.scheme.life.simulated))?;
     record.scheme.clone_from(&variant.label);
+    record.time.arrivals_s = Some(span_s);
     record.time.behind_s = notes::behind_s(&record, plan, span_s);
     Ok(record)
 }
