@@ -157,6 +157,33 @@ fn fifty_hidden_configurations() {
     assert!(capacity >= 0.95 && named >= 0.9 && rule >= 0.9);
 }
 
+/// docs/fit.md has the table that it prints.
+#[test]
+#[ignore = "prints a table; docs/fit.md"]
+fn write_amplification_of_every_candidate() {
+    let schemes = floatgate_catalog::catalog();
+    let size = Size {
+        blocks: 800,
+        pages: 64,
+    };
+    let laboratory = Laboratory::new(&schemes, size, hidden::ROUNDS).unwrap();
+    let names = [
+        "uniform",
+        "zipf(0.6)",
+        "zipf(0.8)",
+        "fio-zipf(0.8)",
+        "zipf(0.95)",
+        "hot(80/20)",
+        "hot(90/10)",
+    ];
+    let writes = names.map(|name| laboratory.writes(Workload::parse(name).unwrap()).unwrap());
+    for candidate in CANDIDATES {
+        let of = |writes| laboratory.simulate(&candidate, writes, 1.2).unwrap().1;
+        let row = writes.each_ref().map(|writes| format!("{:.2}", of(writes)));
+        println!("| `{}` | {} |", candidate.name, row.join(" | "));
+    }
+}
+
 /// The figures of docs/real-drives.md: 1,071 GiB and a factor of 1.046, and no rule that skewed writes exclude.
 #[test]
 fn the_micron_of_the_study_is_found() {
