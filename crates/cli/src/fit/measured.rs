@@ -175,7 +175,8 @@ impl Table {
             return Ok(None);
         };
         let given: Option<f64> = text.parse().ok();
-        let given = given.filter(|given| (0.0..1e19).contains(given));
+        // Nothing that is divided by another overflows.
+        let given = given.filter(|&given| given == 0.0 || (1e-9..1e19).contains(&given));
         given.map(Some).ok_or_else(|| {
             let problem = self.wrong(
                 span,

@@ -76,6 +76,7 @@ fn what_is_wrong_is_pointed_at() {
     );
     refused("a,uniform,,8,1e99,150,\n", 2, "is no number of bytes");
     refused("a,uniform,,8,-1,150,\n", 2, "is no number of bytes");
+    refused("a,uniform,,8,100,,1e-300\n", 2, "is no number of seconds");
     refused("a,uniform,,8,100,150,x\n", 2, "is no number of seconds");
     refused("a,uniform,,,100,150,\n", 2, "span_bytes is empty");
     refused("a,uniform,7,8,100,150,\n", 2, "at most logical_bytes");
