@@ -8,6 +8,7 @@
 //! | `cuts` | a scheme, a small device, requests with power cuts in them and in the recoveries |
 //! | `log` | a write log, with right checksums or without: read, its states after a power cut thought of, some built |
 //! | `nbd` | what a client of the server says: its bytes, or requests that keep to the protocol's form |
+//! | `measured` | a table of what a drive was measured to do |
 //! | `rot` | a scheme, a device in an image, and pages of it that say anything: opened and used |
 //!
 //! A crate with a scheme of its own calls the same functions with [`Schemes::with`].
@@ -26,6 +27,8 @@ use std::io::Cursor;
 use std::sync::OnceLock;
 
 use floatgate::config::{Settings, resolve::Plan, sizing::try_out};
+use floatgate::fit::measured::parse;
+use floatgate::fit::solve::{Known, asked, capacities};
 use floatgate_catalog::{Catalog, catalog};
 use floatgate_core::{Ftl, Lpn, ProgramOrder};
 use floatgate_device::SparesOptions;
@@ -42,7 +45,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 8] = [
     Target {
         name: "trace",
         run: |input, _| trace(input),
@@ -66,6 +69,10 @@ pub const TARGETS: [Target; 7] = [
     Target {
         name: "nbd",
         run: |input, _| nbd(input),
+    },
+    Target {
+        name: "measured",
+        run: |input, _| measured(input),
     },
     Target {
         name: "rot",
@@ -176,6 +183,25 @@ pub fn configuration(input: &[u8], schemes: &Catalog) {
         if let Err(floatgate::config::sizing::Failure::Bug(bug)) = outcome {
             panic!("{}: {bug}", scheme.info.key);
         }
+    }
+}
+
+/// Reads the bytes as a table of measurements. What is asked of the simulator then is within bounds, and every number is one.
+pub fn measured(input: &[u8]) {
+    let text = String::from_utf8_lossy(input).into_owned();
+    let Ok(runs) = parse("input.csv", text) else {
+        return;
+    };
+    assert!(!runs.is_empty());
+    let capacities = capacities(&runs, Known::default());
+    assert!(
+        capacities.start > 0.0 && capacities.start < capacities.end && capacities.end.is_finite()
+    );
+    for (workload, ratios) in asked(&runs, &capacities) {
+        assert!(
+            1.0 < ratios.start && ratios.start < ratios.end && ratios.end < 100.0,
+            "{workload}: {ratios:?}"
+        );
     }
 }
 

@@ -12,13 +12,14 @@ use crate::steps::{Outcome, Steps};
 use crate::torture::minutes;
 
 /// Targets of the crate `fuzz`.
-pub const TARGETS: [&str; 7] = [
+pub const TARGETS: [&str; 8] = [
     "trace",
     "configuration",
     "image",
     "cuts",
     "log",
     "nbd",
+    "measured",
     "rot",
 ];
 

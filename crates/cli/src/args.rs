@@ -2,6 +2,7 @@
 
 mod crash;
 mod device;
+mod fit;
 mod record;
 
 use std::ops::Range;
@@ -13,6 +14,7 @@ pub use device::{
     ImageWriteArgs, ListenArgs, MountArgs, ServeArgs, StatArgs,
 };
 
+pub use fit::{FitArgs, RecipeCommand, RecipeFitArgs};
 pub use record::RecordArgs;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -49,6 +51,11 @@ pub enum Command {
     Sweep(SweepArgs),
     /// Replay a trace of many volumes, one device a volume
     Fleet(FleetArgs),
+    /// Find what a drive is from what it was measured to do: flash, overhead, rule of collection
+    Fit(FitArgs),
+    /// Print a script that measures a drive
+    #[command(subcommand)]
+    Recipe(RecipeCommand),
     /// Measure the tables, figures and claims of the five papers again, and tell what came of each
     Papers(PapersArgs),
     /// Measure how fast the schemes are simulated on this machine

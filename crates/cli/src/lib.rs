@@ -11,6 +11,7 @@
 //! |---|---|
 //! | `args` | the command line |
 //! | `commands` | what each command does |
+//! | [`fit`] | what a drive is, from what it was measured to do |
 //! | [`config`] | settings from TOML and `--set`, checked; the default device |
 //! | [`errors`] | the one kind of error that a user sees |
 //! | [`library`] | the commands for programs |
@@ -26,6 +27,7 @@ mod commands;
 mod comparison;
 pub mod config;
 pub mod errors;
+pub mod fit;
 mod laid;
 pub mod library;
 mod memory;
@@ -97,7 +99,7 @@ impl Cli {
     }
 
     fn dispatch(&self, command: args::Command) -> Outcome<u8> {
-        use args::{Command, ImageCommand, TraceCommand};
+        use args::{Command, ImageCommand, RecipeCommand, TraceCommand};
         self.check()?;
         let schemes = &self.catalog;
         match command {
@@ -105,6 +107,8 @@ impl Cli {
             Command::Compare(args) => commands::compare::run(&args, schemes),
             Command::Sweep(args) => commands::sweep::run(&args, schemes),
             Command::Fleet(args) => commands::fleet::run(&args, schemes),
+            Command::Fit(args) => commands::fit::run(&args, schemes),
+            Command::Recipe(RecipeCommand::Fit(args)) => commands::recipe::fit(&args),
             Command::Papers(args) => commands::papers::run(&args, schemes),
             Command::Bench(args) => commands::bench::run(&args, schemes),
             Command::Explain(args) => commands::explain::run(&args),

@@ -422,3 +422,38 @@ fn columns_that_are_not_understood() {
         ran.err
     );
 }
+
+#[test]
+fn measurements_that_cannot_be_fitted() {
+    let place = Place::new();
+    place.file(
+        "m.csv",
+        "run,workload,span_bytes,host_bytes,media_bytes\na,uniform,100,10,15\nb,unifrom,100,10,15\n",
+    );
+    place.run("fit m.csv --out drive.toml").refused(
+        "error: workload \"unifrom\": uniform, zipf(THETA), fio-zipf(THETA) or hot(WRITES/PAGES), as zipf(0.8) or hot(80/20)\n  \
+         --> m.csv:3:3\n   |\n 3 | b,unifrom,100,10,15\n   |   ^^^^^^^\n  help: docs/fit.md says what each is",
+    );
+    let told = place.run("fit nothing.csv");
+    assert_eq!((told.code, told.out.as_str()), (2, ""));
+    assert!(told.err.starts_with("error: nothing.csv: "), "{}", told.err);
+    place.file(
+        "m.csv",
+        "workload,span_bytes,host_bytes,media_bytes\nuniform,100,10,15\n",
+    );
+    for (words, message) in [
+        ("fit m.csv --candidates gredy", "is greedy meant?"),
+        ("fit m.csv --capacity 101B", "2.5 % more"),
+        (
+            "fit m.csv --block-pages 256 --model-pages 8192",
+            "--model-pages 40960",
+        ),
+        ("fit m.csv --overhead 0.9", "a factor from 1 to 1.5"),
+        ("fit m.csv --out m.csv", "read by the same command"),
+    ] {
+        let told = place.run(words);
+        assert_eq!((told.code, told.out.as_str()), (2, ""), "{words}");
+        assert!(told.err.contains(message), "{words}: {}", told.err);
+    }
+    assert_eq!(place.files(), ["m.csv"], "nothing half-written");
+}

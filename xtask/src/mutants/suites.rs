@@ -13,7 +13,7 @@ use super::table::Bug;
 pub struct Suite {
     /// Its name in the table.
     pub name: &'static str,
-    /// The package, which is also the folder below `crates/`.
+    /// The folder below `crates/`, and the package.
     pub krate: &'static str,
     /// The integration test, or `lib`.
     binary: &'static str,
@@ -80,7 +80,7 @@ const ROT_LINES: &[&str] = &[
 ];
 
 /// In the order in which they are run: the fast ones, and those that know most, first.
-pub const SUITES: [Suite; 30] = [
+pub const SUITES: [Suite; 31] = [
     Suite::new("core", "core", "lib").covering(&["core"]),
     Suite::new("simulator", "sim", "lib").covering(&["sim"]),
     Suite::new("buffer", "sim", "buffer").covering(&["sim"]),
@@ -123,6 +123,9 @@ pub const SUITES: [Suite; 30] = [
     Suite::new("rotten", "device", "rotten").covering(&["device"]),
     Suite::new("drives", "serve", "cuts").covering(&["serve", "device"]),
     Suite::new("cuts", "device", "cuts").covering(&["device"]),
+    Suite::new("fit", "cli", "lib")
+        .with(&["fit::"])
+        .covering(&["cli"]),
 ];
 
 /// The suites that a bug must pass to survive.
@@ -182,7 +185,12 @@ impl Binaries {
             .env("RUSTFLAGS", "-Awarnings");
         cargo.args(["test", "--quiet", "--no-run", "--locked"]);
         cargo.arg("--message-format=json-render-diagnostics");
-        cargo.args(["--package", &format!("floatgate-{}", suite.krate)]);
+        // The command's crate has the name of the house.
+        let package = match suite.krate {
+            "cli" => "floatgate".into(),
+            krate => format!("floatgate-{krate}"),
+        };
+        cargo.args(["--package", &package]);
         match suite.binary {
             "lib" => cargo.arg("--lib"),
             test => cargo.args(["--test", test]),
