@@ -20,7 +20,10 @@ const LAYERS: [(&str, &[&str]); 11] = [
             "core", "schemes", "testkit", "sim", "device", "serve", "catalog", "trace",
         ],
     ),
-    ("python", &["cli", "sim", "trace"]),
+    (
+        "python",
+        &["cli", "core", "schemes", "sim", "testkit", "trace"],
+    ),
     ("xtask", &[]),
 ];
 

@@ -108,7 +108,7 @@ fn parts_completions_and_configuration() {
             .json()
             .as_array()
             .map(Vec::len),
-        Some(10)
+        Some(11)
     );
     assert!(place.run("completions bash").ok().out.contains("floatgate"));
     let schema = place.run("config --schema").ok().json();

@@ -14,6 +14,7 @@ mod scheme;
 mod sweep;
 mod tables;
 mod traces;
+mod written;
 
 use std::alloc::System;
 use std::ffi::OsString;

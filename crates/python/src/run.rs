@@ -22,6 +22,7 @@ use crate::own::{self, Own};
 use crate::pulse::{Pulse, interruptible};
 use crate::recorded::told;
 use crate::tables::Rows;
+use crate::written;
 
 /// What a trace in memory is called: no file has this name.
 pub const FRAME: &str = "<frame>";
@@ -97,7 +98,8 @@ pub fn simulate<'py>(
             words.extend(["--trace".into(), FRAME.into()]);
         }
         let args = run_args(&words)?;
-        own::with(own, |schemes| run(&args, schemes, frame, wanted, pulse))
+        let schemes = written::schemes(&own);
+        own::with(own, || run(&args, schemes, frame, wanted, pulse))
     })?;
     given(py, done)
 }
@@ -114,7 +116,7 @@ fn run(
         single.supply(FRAME, frame);
     }
     let ready = single.ready(&mut || pulse.beat("reads", 0))?;
-    own::check(&ready.config().scheme)?;
+    written::check(&ready.config().scheme)?;
     pulse.begin(ready.requests());
     play(&ready, args.slowest.unwrap_or(0) as usize, wanted, pulse)
 }

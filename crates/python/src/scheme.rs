@@ -26,15 +26,6 @@ const LESS: u64 = 10;
 /// What the command line calls it.
 pub const KEY: &str = "python";
 
-/// A scheme as the package hands it over.
-#[derive(FromPyObject)]
-pub struct OwnScheme {
-    /// Makes one for a device, and tells what went wrong.
-    pub calls: Py<PyAny>,
-    /// Name of the user's class.
-    pub name: String,
-}
-
 /// A scheme in Python.
 #[derive(Debug)]
 pub struct PyScheme {
@@ -286,7 +277,7 @@ pub fn replay_scheme(py: Python<'_>, own: Own, line: &str) -> PyResult<u64> {
 /// Does work that panics with what it finds.
 fn tested<T: Send>(py: Python<'_>, own: Own, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     let (done, raised) = interruptible(py, None, |_| {
-        let done = own::with(own, |_| quietly(work));
+        let done = own::with(own, || quietly(work));
         Ok((done, raised_meanwhile()))
     })?;
     match (done, raised) {
