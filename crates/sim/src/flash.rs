@@ -343,14 +343,13 @@ impl<C: Clock> SimFlash<C> {
         done
     }
 
-    /// Whether the chip can copy the page by itself: both lie in one plane of one die, and suit each other.
+    /// Whether the chip, if it copies at all, can copy the page by itself: both lie in one plane of one die, and suit each other.
     fn is_inside(&self, from: Ppn, (to_block, to): (Pbn, Ppn)) -> bool {
         let geometry = self.ledger.geometry();
         let block = geometry.block_of(from);
         let number = |page: Ppn, block: Pbn| page.0 - geometry.first_page(block).0;
         let suits = match self.copyback {
-            Copyback::Off => return false,
-            Copyback::Plane => true,
+            Copyback::Off | Copyback::Plane => true,
             Copyback::Parity => number(from, block) % 2 == number(to, to_block) % 2,
         };
         suits && self.same_plane(block, to_block)
@@ -456,7 +455,7 @@ impl<C: Clock> Flash for SimFlash<C> {
         let to_block = self.ledger.program(to, cause);
         self.note_program(to_block);
         let from_block = self.ledger.geometry().block_of(from);
-        if self.is_inside(from, (to_block, to)) {
+        if self.copyback != Copyback::Off && self.is_inside(from, (to_block, to)) {
             self.fine.copybacks += 1;
             self.fine.map_copybacks += u64::from(cause == Cause::Map);
             let die = self.die_of(from_block);
