@@ -4,6 +4,8 @@ mod cells;
 mod load;
 mod one_bit;
 mod role;
+#[cfg(test)]
+mod tests;
 
 use std::convert::Infallible;
 

@@ -3,13 +3,11 @@
 mod common;
 
 use common::config;
-use floatgate_core::flash::{Cause, Flash, Oob, Preload, Role};
+use floatgate_core::Lpn;
 use floatgate_core::rng::SplitMix64;
-use floatgate_core::{Lpn, Pbn, Ppn};
 use floatgate_schemes::page::Page;
 use floatgate_sim::clock::{Clock, Closed, Events, Scheduled};
 use floatgate_sim::config::{Arrivals, Copyback, Host, RunConfig};
-use floatgate_sim::flash::SimFlash;
 use floatgate_sim::host::Kind;
 use floatgate_sim::part::PageTimes;
 use floatgate_sim::session::Session;
@@ -234,43 +232,6 @@ fn read_alone<C: Clock>(config: &RunConfig, page: u32) -> (u64, u64) {
     session.finish();
     let ns = session.metrics.last_completion_ns;
     (ns, session.flash.fine.read_retries)
-}
-
-/// Pages 0, 1, 3, 5 go to places 0 to 3 of a block of their plane, one by one or in a run: a chip that wants the parity kept
-/// copies three by itself; page 3 crosses the bus twice.
-#[test]
-fn copies_inside_the_die_keep_parity() {
-    const INSIDE_NS: u64 = 2 * 175 + 20_000 + 200_000;
-    let ends = |copyback, is_run: bool| {
-        let mut config = config(1, 8, 8, 4, &[]);
-        config.device.part.planes = 2;
-        let (geometry, machine) = (config.device.geometry().unwrap(), config.device.machine());
-        let mut flash = SimFlash::<Closed>::new(&geometry, &machine, copyback);
-        let Ok(()) = flash.preload(Pbn(0), 8, |i| Oob::new(Lpn(i), Role::Data));
-        let from = [0, 1, 3, 5].map(|page| geometry.ppn(Pbn(0), page));
-        let to = geometry.ppn(Pbn(4), 0);
-        let oob = Oob::new(Lpn(0), Role::Data);
-        let mut done = <Closed as Clock>::Token::default();
-        if is_run {
-            let Ok(_) = flash.copy_run(&from, to, |_| oob, Cause::Gc, done);
-        } else {
-            for (&from, to) in from.iter().zip((to.0..).map(Ppn)) {
-                let Ok(end) = flash.copy(from, to, oob, Cause::Gc, done);
-                done = end;
-            }
-        }
-        assert_eq!(flash.ledger.counters.programs.gc, 4);
-        (flash.fine.copybacks, flash.clock.last_end_ns())
-    };
-    for is_run in [false, true] {
-        let outside_ns = READ_NS + WRITE_NS;
-        assert_eq!(ends(Copyback::Off, is_run), (0, 4 * outside_ns));
-        assert_eq!(ends(Copyback::Plane, is_run), (4, 4 * INSIDE_NS));
-        assert_eq!(
-            ends(Copyback::Parity, is_run),
-            (3, 3 * INSIDE_NS + outside_ns)
-        );
-    }
 }
 
 /// A collection reads slow and fast pages too, one by one or in a run: both ways it takes as long as its cells.
