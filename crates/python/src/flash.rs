@@ -180,6 +180,16 @@ impl FlashHandle {
         Ok(self.token(&answer))
     }
 
+    /// What the ledger says of a block.
+    fn told(&self, py: Python<'_>, block: u32, of: fn(&Ledger, Pbn) -> u32) -> PyResult<u32> {
+        let block = Pbn(block);
+        self.with(py, |flash| {
+            let ledger = flash.ledger();
+            check(py, ledger.geometry(), &Op::Erase(block, Cause::Gc))?;
+            Ok(of(ledger, block))
+        })
+    }
+
     fn token(&self, answer: &Answer) -> Token {
         Token {
             number: self.number,
@@ -410,25 +420,11 @@ impl FlashHandle {
 
     /// Pages of a block up to the last that is programmed.
     fn written(&self, py: Python<'_>, block: u32) -> PyResult<u32> {
-        self.with(py, |flash| {
-            check(
-                py,
-                flash.ledger().geometry(),
-                &Op::Erase(Pbn(block), Cause::Gc),
-            )?;
-            Ok(flash.ledger().write_pointer(Pbn(block)))
-        })
+        self.told(py, block, Ledger::write_pointer)
     }
 
     /// Erases of a block.
     fn erases(&self, py: Python<'_>, block: u32) -> PyResult<u32> {
-        self.with(py, |flash| {
-            check(
-                py,
-                flash.ledger().geometry(),
-                &Op::Erase(Pbn(block), Cause::Gc),
-            )?;
-            Ok(flash.ledger().erase_count(Pbn(block)))
-        })
+        self.told(py, block, Ledger::erase_count)
     }
 }

@@ -346,15 +346,15 @@ impl<C: Clock> SimFlash<C> {
     }
 
     /// Whether the chip, if it copies at all, can copy the page by itself: both lie in one plane of one die, and suit each other.
-    fn is_inside(&self, from: Ppn, (to_block, to): (Pbn, Ppn)) -> bool {
+    fn is_inside(&self, from: Ppn, to: Ppn) -> bool {
         let geometry = self.ledger.geometry();
-        let block = geometry.block_of(from);
-        let number = |page: Ppn, block: Pbn| page.0 - geometry.first_page(block).0;
+        let ((from_block, from_page), (to_block, to_page)) =
+            (geometry.split(from), geometry.split(to));
         let suits = match self.copyback {
             Copyback::Off | Copyback::Plane => true,
-            Copyback::Parity => number(from, block) % 2 == number(to, to_block) % 2,
+            Copyback::Parity => from_page % 2 == to_page % 2,
         };
-        suits && self.same_plane(block, to_block)
+        suits && self.same_plane(from_block, to_block)
     }
 
     fn same_plane(&self, from: Pbn, to: Pbn) -> bool {
@@ -457,7 +457,7 @@ impl<C: Clock> Flash for SimFlash<C> {
         let to_block = self.ledger.program(to, cause);
         self.note_program(to_block);
         let from_block = self.ledger.geometry().block_of(from);
-        if self.copyback != Copyback::Off && self.is_inside(from, (to_block, to)) {
+        if self.copyback != Copyback::Off && self.is_inside(from, to) {
             self.fine.copybacks += 1;
             self.fine.map_copybacks += u64::from(cause == Cause::Map);
             let die = self.die_of(from_block);
@@ -504,7 +504,7 @@ impl<C: Clock> Flash for SimFlash<C> {
         }
         let (mut done, mut place) = (after, 0);
         while place < from.len() {
-            let is_inside = |&i: &usize| self.is_inside(from[i], (to_block, Ppn(to.0 + i as u32)));
+            let is_inside = |&i: &usize| self.is_inside(from[i], Ppn(to.0 + i as u32));
             let inside = is_inside(&place);
             let same = (place..from.len()).take_while(|i| is_inside(i) == inside);
             let copies = same.count();

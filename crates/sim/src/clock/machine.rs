@@ -343,11 +343,6 @@ pub struct Machine {
     pub cache_commands: bool,
 }
 
-/// Nobody shall divide by zero before a machine is [checked](Machine::validate).
-const fn at_least_1(number: u32) -> u32 {
-    if number == 0 { 1 } else { number }
-}
-
 impl Default for Machine {
     fn default() -> Self {
         Self {
@@ -415,27 +410,22 @@ impl Machine {
         let used = self.used_channels();
         match self.allocation {
             Allocation::ChannelFirst => die % used,
-            Allocation::PackageFirst => die / at_least_1(self.package_dies) % used,
+            Allocation::PackageFirst => die / self.package_dies.max(1) % used,
             // Where the channels do not divide the dies, none has two more than another.
             Allocation::DieFirst => {
-                ((die as u64 * used as u64) / at_least_1(self.dies) as u64) as u32
+                (u64::from(die) * u64::from(used) / u64::from(self.dies.max(1))) as u32
             }
         }
     }
 
-    /// Channels that have a die.
-    pub(crate) const fn used_channels(&self) -> u32 {
+    /// Channels that have a die. Nobody shall divide by zero before a machine is [checked](Self::validate).
+    pub(crate) fn used_channels(&self) -> u32 {
+        let dies = self.dies.max(1);
         let most = match self.allocation {
-            Allocation::ChannelFirst | Allocation::DieFirst => at_least_1(self.dies),
-            Allocation::PackageFirst => {
-                at_least_1(self.dies).div_ceil(at_least_1(self.package_dies))
-            }
+            Allocation::ChannelFirst | Allocation::DieFirst => dies,
+            Allocation::PackageFirst => dies.div_ceil(self.package_dies.max(1)),
         };
-        match self.channels {
-            0 => 1,
-            channels if channels > most => most,
-            channels => channels,
-        }
+        self.channels.clamp(1, most)
     }
 
     /// Bytes of an ordinary page transfer: page and OOB.
